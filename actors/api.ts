@@ -1,0 +1,244 @@
+import type { Observable } from 'rxjs';
+import type {
+  CloseOutcome,
+  Code,
+  Era,
+  Failure,
+  Gate,
+  Generation,
+  LayerName,
+  Lifecycle,
+  ListState,
+  Phase,
+  ServerId,
+  Stage,
+  TransportKind,
+} from '../machines/vocabulary.js';
+import type { ApprovalCard, Ask, ConfigFault, Json, LogPort, Ports, Progress, Question } from './ports.js';
+
+/** The types a host sees. The functions behind them: `supervisor.ts`, `workspace.ts`, `gateway.ts`. */
+
+export interface SupervisorOptions {
+  /** Client info for servers, and what the host is called in messages. */
+  readonly host?: { readonly name: string; readonly version: string };
+  /** Asks a person. Absent: there is no channel, questions stay pending in `questions()`. */
+  readonly approve?: Ask;
+  /** The host's own roles and safety. May only tighten: `'deny'` and `'ask'` count, anything else leaves the policy's verdict. */
+  readonly authorizeCall?: (call: {
+    readonly tool: string;
+    readonly server: ServerId;
+    readonly arguments: Json;
+    readonly session: string | null;
+  }) => unknown;
+  /** Fingerprints a person has already approved for this run. */
+  readonly approvedFingerprints?: readonly string[];
+  /** Start servers with open gates and unknown metadata once at load, to list them. Default true; one-shot commands say false. */
+  readonly discover?: boolean;
+  /** Longest wait for an answer to a question. Default 300 000. */
+  readonly approvalTimeoutMs?: number;
+  /** Longest life of one call, progress or not. Default 600 000. */
+  readonly hardDeadlineMs?: number;
+  /** Seed of the machines' jitter; absent: drawn at random. */
+  readonly seed?: number;
+  /** Any XState inspector's callback; see `xstate`'s `inspect` option. */
+  readonly inspect?: (event: unknown) => void;
+  readonly log?: LogPort;
+}
+
+/** Supervises workspaces within one process. One per host app. */
+export interface Supervisor {
+  /**
+   * Opens the workspace at `root`; the same root gives the same running workspace, counted by handles. Rejects with
+   * `WORKSPACE_CONFLICT` when it runs with other options, `SUPERVISOR_CLOSED` after `close()`.
+   */
+  openWorkspace(root: string, options?: WorkspaceOptions): Promise<Workspace>;
+  /** Switches remote servers on or off at once; off settles their calls with `REMOTE_OFF`. */
+  setRemote(on: boolean): void;
+  /** Settles when nothing is left: no process, socket, timer, listener. Waiting calls are settled with `SUPERVISOR_CLOSED`. */
+  close(options?: { readonly drainMs?: number }): Promise<void>;
+}
+
+export interface WorkspaceOptions {
+  /** The host's word on trust; `false` wins over what the machine remembers. Absent: what it remembers, else untrusted. */
+  readonly trusted?: boolean;
+  /** Servers switched on for this run only. */
+  readonly enable?: readonly ServerId[];
+}
+
+export interface CallOptions {
+  readonly signal?: AbortSignal;
+  /** Bounds everything but approval. Absent: the server's `timeout` from sending, its `initTimeout` for getting ready. */
+  readonly timeoutMs?: number;
+  /** Tells callers apart for approvals, cancellation and progress. */
+  readonly session?: string;
+  readonly onProgress?: (progress: Progress) => void;
+  /** A person typed this very call; a policy's ask is answered by that, a deny is not. */
+  readonly byPerson?: boolean;
+}
+
+/** One handle on a running workspace. */
+export interface Workspace {
+  /** Real path. */
+  readonly root: string;
+  /** Settles when the first configuration was taken or rejected; questions may still be open. Never rejects. */
+  readonly loaded: Promise<void>;
+  status(): WorkspaceStatus;
+  /** `status()` now and after every change; distinct, replayed, completes on close. */
+  readonly status$: Observable<WorkspaceStatus>;
+  /** The catalogue now. */
+  tools(): readonly ToolListing[];
+  /**
+   * Calls a tool by its full name. Resolves with the server's result, `isError` included; rejects with `SupervisorError`.
+   * Settles exactly once and is never replayed.
+   */
+  call(name: string, args?: Json, options?: CallOptions): Promise<CallResult>;
+  readonly gateway: Gateway;
+  server(id: ServerId): ServerHandle;
+  questions(): readonly Question[];
+  /** Answers a question by its nonce. Only `'approve'` is a yes. False when no such question is open. */
+  answer(nonce: string, decision: 'approve' | 'deny'): boolean;
+  /** Reads the configuration now. Resolves with the status after it was taken or rejected. */
+  reload(): Promise<WorkspaceStatus>;
+  setTrusted(trusted: boolean): void;
+  /** Cancels what this session has open. */
+  endSession(session: string): void;
+  /** Demands every server with open gates and resolves when none is queued, connecting or in its first listing. */
+  connectAll(): Promise<WorkspaceStatus>;
+  /** Gives up this handle; the last one stops the workspace and settles when nothing of it is left. */
+  close(): Promise<void>;
+}
+
+export interface CallResult {
+  readonly [key: string]: unknown;
+}
+
+/** One server by id. Every method rejects or throws `UNKNOWN_SERVER` when the configuration has no such id. */
+export interface ServerHandle {
+  readonly id: ServerId;
+  status(): ServerStatus;
+  /** Passes the same gates as a call; on a ready server closes the generation and handshakes anew (with calls in flight only with `force`). */
+  test(options?: { readonly force?: boolean; readonly signal?: AbortSignal }): Promise<TestReport>;
+  /** Clears what was counted against it and connects anew. */
+  restart(): void;
+  enable(): Promise<void>;
+  disable(): Promise<void>;
+  explain(): Explanation;
+  /** Last lines of its stderr. */
+  logs(): string;
+}
+
+export interface TestReport {
+  readonly ok: boolean;
+  readonly server: ServerId;
+  /** In the order they were passed; the last one is where it ended. */
+  readonly stages: readonly { readonly stage: Stage; readonly ok: boolean; readonly tookMs: number }[];
+  readonly error: Failure | null;
+  readonly status: ServerStatus;
+}
+
+export interface Explanation {
+  readonly subject: string;
+  readonly server: ServerId;
+  /** The layer that serves the id, and the others that define it. */
+  readonly layer: LayerName;
+  readonly shadowed: readonly { readonly layer: LayerName; readonly why: string }[];
+  /** Each gate in order, and whether it is open. */
+  readonly gates: readonly { readonly gate: Gate; readonly open: boolean; readonly failure: Failure | null }[];
+  readonly phase: Phase;
+  readonly error: Failure | null;
+  readonly retryAtMs: number | null;
+  /** For a tool: the rule that decided, and what it decided. */
+  readonly policy: { readonly verdict: 'allow' | 'ask' | 'deny'; readonly rule: string } | null;
+}
+
+export interface WorkspaceStatus {
+  readonly workspace: {
+    readonly root: string;
+    readonly trusted: boolean;
+    readonly remoteEnabled: boolean;
+    readonly config: {
+      readonly state: 'loading' | 'valid' | 'degraded' | 'rejected';
+      /** Counts the configurations taken. */
+      readonly revision: number;
+      readonly errors: readonly ConfigFault[];
+      readonly warnings: readonly ConfigFault[];
+    };
+  };
+  /** By id. */
+  readonly servers: readonly ServerStatus[];
+}
+
+export interface ServerStatus {
+  readonly id: ServerId;
+  readonly layer: LayerName;
+  /** The other layers that define this id, and why they do not serve it. */
+  readonly shadowed: readonly { readonly layer: LayerName; readonly why: string }[];
+  readonly transport: TransportKind;
+  readonly lifecycle: Lifecycle;
+  readonly enabled: boolean;
+  readonly phase: Phase;
+  readonly blockedBy: Gate | null;
+  /** What an approval is given for; null where the layer needs none. */
+  readonly fingerprint: string | null;
+  readonly generation: Generation;
+  readonly pid: number | null;
+  readonly era: Era | null;
+  readonly protocolVersion: string | null;
+  readonly serverInfo: { readonly name: string; readonly version: string } | null;
+  readonly tools: ToolsStatus;
+  readonly resources: ListState;
+  readonly resourceTemplates: ListState;
+  readonly prompts: ListState;
+  /** Where it is on its way; null when it rests. */
+  readonly stage: Stage | null;
+  /** Why it is not ready, or what went wrong last. */
+  readonly error: Failure | null;
+  readonly retryAtMs: number | null;
+  readonly restarts: number;
+  readonly callsInFlight: number;
+  readonly cancellations: { readonly confirmed: number; readonly lateAnswer: number; readonly unconfirmed: number };
+  readonly lastClose: { readonly generation: Generation; readonly outcome: CloseOutcome; readonly reason: string } | null;
+  readonly warnings: readonly string[];
+}
+
+export interface ToolsStatus extends ListState {
+  readonly skipped: readonly { readonly name: string; readonly code: Code }[];
+}
+
+export interface ToolListing {
+  /** `mcp__<server>__<tool>`, the name to call. */
+  readonly name: string;
+  readonly server: ServerId;
+  /** What the server calls it. */
+  readonly tool: string;
+  readonly description: string;
+  readonly inputSchema: { readonly [key: string]: unknown };
+  /** False for a tool over the limit. */
+  readonly callable: boolean;
+  /** Not seen in the server's last complete listing, or the server is not running. */
+  readonly cached: boolean;
+}
+
+/** One tool in front of all servers; its definition is byte-identical for a version, whatever the configuration. */
+export interface Gateway {
+  readonly tool: {
+    readonly name: string;
+    readonly description: string;
+    readonly inputSchema: { readonly [key: string]: unknown };
+  };
+  /** For the host's system prompt; constant. */
+  readonly instructions: string;
+  /** Never rejects: a failure is a result a model can read. */
+  run(
+    request: unknown,
+    options?: { readonly session?: string; readonly signal?: AbortSignal; readonly byPerson?: boolean },
+  ): Promise<GatewayResult>;
+}
+
+export interface GatewayResult {
+  readonly content: readonly { readonly type: string; readonly [key: string]: unknown }[];
+  readonly structuredContent?: { readonly [key: string]: unknown };
+  readonly isError?: boolean;
+}
+
+export type { ApprovalCard, Ask, ConfigFault, Json, Ports, Progress, Question };

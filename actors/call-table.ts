@@ -1,0 +1,271 @@
+import PQueue from 'p-queue';
+import { type Failure, failure, type ServerId } from '../machines/vocabulary.js';
+import { SupervisorError } from './errors.js';
+import type { ClockPort, Link, Progress, Reply } from './ports.js';
+
+export interface CallTableOptions {
+  readonly server: ServerId;
+  /** Requests in flight at once; more wait. */
+  readonly inFlightMax: number;
+  /** Requests that wait; one more is `OVERLOADED`. */
+  readonly waitingMax: number;
+  /** No progress extends a call past this. */
+  readonly hardDeadlineMs: number;
+  /** Told when the table gets its first call, and a while after it lost its last. */
+  readonly onEdge: (isBusy: boolean) => void;
+  /** A call that was sent was settled without its answer: the server has to be told. */
+  readonly onCancelled: (requestId: string, reason: string) => void;
+  readonly onLateAnswer: (requestId: string, answer: 'result' | 'error') => void;
+}
+
+export interface RequestOptions {
+  /** From sending; progress starts it again, never past the hard deadline. */
+  readonly timeoutMs: number;
+  /** What is left of a caller's own bound: progress does not move it. */
+  readonly totalMs?: number | undefined;
+  readonly signal?: AbortSignal | undefined;
+  readonly session?: string | undefined;
+  readonly onProgress?: ((progress: Progress) => void) | undefined;
+}
+
+/** How long after its last call a table says that it is quiet: a machine event for every call would cost more than the call. */
+export const QUIET_AFTER_MS = 50;
+
+/**
+ * The open calls of one link: plain objects in a set, not actors. Settles each exactly once; what it does not do is send
+ * anything twice. One timer serves all deadlines, armed for the earliest.
+ */
+export class CallTable {
+  readonly #open = new Set<OpenCall>();
+  /** Only overflow comes here: each task waits for room and then sends. */
+  readonly #overflow = new PQueue({ concurrency: 1 });
+  readonly #link: Link;
+  readonly #clock: ClockPort;
+  readonly #options: CallTableOptions;
+  #inFlight = 0;
+  #waiting = 0;
+  #admitNext: (() => void) | undefined;
+  #ended: Failure | undefined;
+  #isBusy = false;
+  #quietTimer: unknown;
+  #deadlineTimer: unknown;
+  #armedForMs = Number.POSITIVE_INFINITY;
+
+  constructor(link: Link, clock: ClockPort, options: CallTableOptions) {
+    this.#link = link;
+    this.#clock = clock;
+    this.#options = options;
+  }
+
+  get inFlight(): number {
+    return this.#inFlight;
+  }
+
+  /** Resolves with the server's result object; rejects with `SupervisorError` otherwise. */
+  request(method: string, params: object | undefined, options: RequestOptions): Promise<{ readonly [key: string]: unknown }> {
+    return new Promise((resolve, reject) => {
+      if (this.#ended !== undefined) return reject(new SupervisorError(this.#ended));
+      const call = new OpenCall(this, method, params, options, resolve, reject);
+      if (call.isSettled) return;
+      if (this.#inFlight < this.#options.inFlightMax && this.#waiting === 0) {
+        this.#open.add(call);
+        this.#send(call);
+      } else this.#enqueue(call);
+    });
+  }
+
+  /** Settles every call, sent or not, with the same failure, and takes no more. */
+  failAll(problem: Failure): void {
+    this.#ended = problem;
+    for (const call of [...this.#open]) call.failed(problem);
+    this.#clock.clearTimeout(this.#deadlineTimer);
+    this.#clock.clearTimeout(this.#quietTimer);
+    this.#deadlineTimer = undefined;
+    this.#quietTimer = undefined;
+  }
+
+  endSession(session: string): void {
+    for (const call of [...this.#open]) {
+      if (call.options.session === session)
+        this.cancel(call, failure('CALL_CANCELLED', `the session that called "${this.#options.server}" has ended`));
+    }
+  }
+
+  /** Settles the caller first; the server is told afterwards, and what it still answers is watched for. */
+  cancel(call: OpenCall, problem: Failure): void {
+    const { requestId } = call;
+    if (!call.finish()) return;
+    call.reject(new SupervisorError(problem));
+    if (requestId === undefined) return;
+    this.#link.forget(requestId, (answer) => this.#options.onLateAnswer(requestId, answer));
+    this.#options.onCancelled(requestId, problem.message);
+  }
+
+  extend(call: OpenCall): void {
+    const now = this.#clock.now();
+    call.deadlineMs = Math.min(now + call.options.timeoutMs, call.hardDeadlineMs);
+  }
+
+  get server(): ServerId {
+    return this.#options.server;
+  }
+
+  /** Called once by each call as it settles. */
+  remove(call: OpenCall): void {
+    this.#open.delete(call);
+    if (call.isSent) {
+      this.#inFlight -= 1;
+      this.#admitNext?.();
+      if (this.#inFlight === 0 && this.#ended === undefined) this.#armQuiet();
+    } else if (call.isWaiting) {
+      this.#waiting -= 1;
+      this.#admitNext?.();
+    }
+  }
+
+  #send(call: OpenCall): void {
+    const now = this.#clock.now();
+    this.#inFlight += 1;
+    call.isSent = true;
+    call.hardDeadlineMs = now + Math.min(this.#options.hardDeadlineMs, call.options.totalMs ?? Number.POSITIVE_INFINITY);
+    call.deadlineMs = Math.min(now + call.options.timeoutMs, call.hardDeadlineMs);
+    if (!this.#isBusy) {
+      this.#isBusy = true;
+      this.#options.onEdge(true);
+    }
+    if (call.deadlineMs < this.#armedForMs) this.#armDeadline(call.deadlineMs, now);
+    // A link may fail a request before it returns, and the edge above may have ended the table.
+    if (!call.isSettled) call.requestId = this.#link.request(call.method, call.params, call);
+  }
+
+  #enqueue(call: OpenCall): void {
+    if (this.#waiting >= this.#options.waitingMax) {
+      call.failed(failure('OVERLOADED', `"${this.#options.server}" has ${this.#waiting} calls waiting already`));
+      return;
+    }
+    this.#waiting += 1;
+    call.isWaiting = true;
+    this.#open.add(call);
+    if (call.options.totalMs !== undefined) {
+      const now = this.#clock.now();
+      call.deadlineMs = now + call.options.totalMs;
+      if (call.deadlineMs < this.#armedForMs) this.#armDeadline(call.deadlineMs, now);
+    }
+    void this.#overflow.add(() => this.#admit(call));
+  }
+
+  /** Holds the queue until there is room for this call, or it was settled while it waited. */
+  async #admit(call: OpenCall): Promise<void> {
+    while (!call.isSettled && this.#inFlight >= this.#options.inFlightMax) {
+      await new Promise<void>((resolve) => {
+        this.#admitNext = resolve;
+      });
+      this.#admitNext = undefined;
+    }
+    if (call.isSettled) return;
+    this.#waiting -= 1;
+    call.isWaiting = false;
+    this.#send(call);
+  }
+
+  #armDeadline(atMs: number, nowMs: number): void {
+    this.#clock.clearTimeout(this.#deadlineTimer);
+    this.#armedForMs = atMs;
+    this.#deadlineTimer = this.#clock.setTimeout(() => this.#expire(), Math.max(0, atMs - nowMs));
+  }
+
+  #expire(): void {
+    const now = this.#clock.now();
+    this.#armedForMs = Number.POSITIVE_INFINITY;
+    let next = Number.POSITIVE_INFINITY;
+    for (const call of [...this.#open]) {
+      if (call.deadlineMs > now) next = Math.min(next, call.deadlineMs);
+      else this.cancel(call, failure('CALL_TIMEOUT', `"${this.#options.server}" did not answer ${call.method} in time`));
+    }
+    if (next < this.#armedForMs && this.#ended === undefined) this.#armDeadline(next, now);
+  }
+
+  #armQuiet(): void {
+    this.#quietTimer ??= this.#clock.setTimeout(() => {
+      this.#quietTimer = undefined;
+      if (this.#inFlight > 0 || !this.#isBusy) return;
+      this.#isBusy = false;
+      this.#options.onEdge(false);
+    }, QUIET_AFTER_MS);
+  }
+}
+
+/** One call on its way. It is its own reply handler: one object a call, no closures on the path of an answer. */
+class OpenCall implements Reply {
+  requestId: string | undefined;
+  deadlineMs = Number.POSITIVE_INFINITY;
+  hardDeadlineMs = Number.POSITIVE_INFINITY;
+  isSent = false;
+  isWaiting = false;
+  isSettled = false;
+  readonly #table: CallTable;
+  readonly #onAbort: (() => void) | undefined;
+  readonly method: string;
+  readonly params: object | undefined;
+  readonly options: RequestOptions;
+  readonly resolve: (result: { readonly [key: string]: unknown }) => void;
+  readonly reject: (error: SupervisorError) => void;
+
+  constructor(
+    table: CallTable,
+    method: string,
+    params: object | undefined,
+    options: RequestOptions,
+    resolve: (result: { readonly [key: string]: unknown }) => void,
+    reject: (error: SupervisorError) => void,
+  ) {
+    this.#table = table;
+    this.method = method;
+    this.params = params;
+    this.options = options;
+    this.resolve = resolve;
+    this.reject = reject;
+    const { signal } = options;
+    if (signal === undefined) return;
+    this.#onAbort = () => table.cancel(this, failure('CALL_CANCELLED', `the call to "${table.server}" was withdrawn`));
+    if (signal.aborted) this.#onAbort();
+    else signal.addEventListener('abort', this.#onAbort, { once: true });
+  }
+
+  /** Whoever gets `true` settles the promise; nobody gets it twice. */
+  finish(): boolean {
+    if (this.isSettled) return false;
+    this.isSettled = true;
+    if (this.#onAbort !== undefined) this.options.signal?.removeEventListener('abort', this.#onAbort);
+    this.#table.remove(this);
+    return true;
+  }
+
+  result(value: unknown): void {
+    const result = value as { readonly resultType?: unknown; readonly [key: string]: unknown };
+    // Absent in the legacy era; the modern one has to say that this is the whole answer.
+    if (result.resultType === undefined || result.resultType === 'complete') {
+      if (this.finish()) this.resolve(result);
+      return;
+    }
+    this.failed(
+      result.resultType === 'input_required'
+        ? failure('INPUT_REQUIRED_REFUSED', `"${this.#table.server}" asks for input that this host does not give`)
+        : failure('RESULT_INVALID', `"${this.#table.server}" answered ${this.method} with a result of an unknown type`),
+    );
+  }
+
+  failed(problem: Failure, cause?: unknown): void {
+    if (this.finish()) this.reject(new SupervisorError(problem, cause === undefined ? undefined : { cause }));
+  }
+
+  progress(report: Progress): void {
+    if (this.isSettled) return;
+    this.#table.extend(this);
+    try {
+      this.options.onProgress?.(report);
+    } catch {
+      // A listener of the host that throws must not end the link it is told about.
+    }
+  }
+}

@@ -1,0 +1,292 @@
+import { modelDescription } from '../machines/items.js';
+import type { ListedItem, SkippedItem } from '../machines/list-walk.js';
+import { fullName } from '../machines/names.js';
+import { byFullName, type RankedTool, rank, rankedTool } from '../machines/ranking.js';
+import { type Failure, LIST_KINDS, type ListKind, type ListState, type ServerId } from '../machines/vocabulary.js';
+import type { ToolListing, ToolsStatus } from './api.js';
+import { supervisorError } from './errors.js';
+import { type CatalogueListing, inListingOrder, type ListingPage, listingPage, type PageRequest } from './listing-page.js';
+import type { DigestPort, Json, Metadata } from './ports.js';
+import { KnownDefinitions, ToolEntry } from './tool-entry.js';
+
+/** What a walk of one list brought home. */
+export interface ListOutcome {
+  readonly items: readonly ListedItem[];
+  readonly state: 'complete' | 'truncated' | 'failed' | 'unsupported';
+  readonly reason: Failure | null;
+  readonly skipped: readonly SkippedItem[];
+  /** Whether it was read from the running server, not from a cache. */
+  readonly live: boolean;
+  /** Tools past this many are searchable and not callable. */
+  readonly toolLimit: number;
+}
+
+export interface SearchQuery {
+  readonly query: string;
+  readonly server?: ServerId | undefined;
+  /** Default 12, at most 40. */
+  readonly limit?: number | undefined;
+  readonly cursor?: string | undefined;
+  /** Only tools whose texts this says yes to. */
+  readonly admits?: ((entry: ToolEntry) => boolean) | undefined;
+}
+
+export interface SearchPage {
+  readonly hits: readonly { readonly entry: ToolEntry; readonly score: number }[];
+  readonly total: number;
+  readonly nextCursor: string | null;
+}
+
+const SEARCH_DEFAULT = 12;
+const SEARCH_MAX = 40;
+const TERMS_MAX = 16;
+const QUERY_UNITS_MAX = 512;
+const GONE_MAX = 1_000;
+/** As JSON writes one. A text that says so itself is digested the same way each time, which is all that counts. */
+const LONE_SURROGATE = /\\ud[89a-f]/;
+
+interface KnownList {
+  readonly items: ReadonlyMap<string, ListedItem>;
+  /** Keys the last walk did not see and the last complete one did. */
+  readonly stale: ReadonlySet<string>;
+  readonly lastComplete: readonly ListedItem[];
+  readonly state: ListState['state'];
+  readonly reason: Failure | null;
+  readonly skipped: readonly SkippedItem[];
+}
+
+interface KnownServer {
+  live: boolean;
+  readonly lists: Map<ListKind, KnownList>;
+  /** By original name. */
+  tools: ReadonlyMap<string, ToolEntry>;
+  /** Of tools that were listed once and are not now: who comes back changed has still changed. */
+  readonly gone: Map<string, KnownDefinitions>;
+}
+
+const NOTHING: KnownList = { items: new Map(), stale: new Set(), lastComplete: [], state: 'unknown', reason: null, skipped: [] };
+
+/**
+ * What every server offers, as far as it was verified. Keeps data only: it starts nothing, asks nobody, and shows what the
+ * workspace puts into it. Lookups by full name are one Map get.
+ */
+export class Catalogue {
+  readonly #digest: DigestPort;
+  readonly #servers = new Map<ServerId, KnownServer>();
+  readonly #byName = new Map<string, ToolEntry>();
+  /** In the order of full names; built when first asked for after a change. */
+  #index: { readonly entries: readonly ToolEntry[]; readonly ranked: readonly RankedTool[] } | null = null;
+  /** In order of server and key, by the kinds listed together; built when first asked for after a change. */
+  readonly #listings = new Map<string, readonly CatalogueListing[]>();
+
+  constructor({ digest }: { readonly digest: DigestPort }) {
+    this.#digest = digest;
+  }
+
+  /**
+   * Takes one list of one server. A complete walk replaces what was known; another one only adds to the last complete one,
+   * whose items it did not see stay and are marked stale.
+   */
+  put(server: ServerId, kind: ListKind, outcome: ListOutcome): void {
+    const known = this.#known(server);
+    this.setLive(server, outcome.live);
+    const before = known.lists.get(kind) ?? NOTHING;
+    const isWhole = outcome.state === 'complete' || outcome.state === 'unsupported';
+    const items = new Map(outcome.items.map((item) => [item.key, item]));
+    const missing = isWhole ? [] : before.lastComplete.filter(({ key }) => !items.has(key));
+    for (const item of missing) items.set(item.key, item);
+    known.lists.set(kind, {
+      items,
+      stale: new Set(missing.map(({ key }) => key)),
+      lastComplete: isWhole ? outcome.items : before.lastComplete,
+      state: outcome.state,
+      reason: outcome.reason,
+      skipped: outcome.skipped,
+    });
+    if (kind === 'tools') this.#enterTools(server, known, outcome.toolLimit);
+    this.#listings.clear();
+  }
+
+  /** Takes the lists a former run read completely, where nothing newer is known; nothing of it counts as live. */
+  load(server: ServerId, metadata: Metadata, toolLimit: number): void {
+    const known = this.#servers.get(server)?.lists;
+    for (const kind of LIST_KINDS.filter((one) => known?.has(one) !== true)) {
+      const items = metadata.lists[kind];
+      if (items !== undefined)
+        this.put(server, kind, { items, state: 'complete', reason: null, skipped: [], live: false, toolLimit });
+    }
+  }
+
+  /** What to keep for the next run: the lists last read completely. */
+  metadata(server: ServerId, savedAtMs: number): Metadata {
+    const lists: Partial<Record<ListKind, readonly ListedItem[]>> = {};
+    for (const [kind, list] of this.#servers.get(server)?.lists ?? []) {
+      if (list.state === 'complete') lists[kind] = list.lastComplete;
+    }
+    return { savedAtMs, lists };
+  }
+
+  /** Whether the server runs; what is known of one that does not is marked cached. */
+  setLive(server: ServerId, live: boolean): void {
+    const known = this.#servers.get(server);
+    if (known === undefined || known.live === live) return;
+    known.live = live;
+    this.#listings.clear();
+  }
+
+  /** Forgets a server. */
+  drop(server: ServerId): void {
+    for (const entry of this.#servers.get(server)?.tools.values() ?? []) this.#byName.delete(entry.fullName);
+    this.#servers.delete(server);
+    this.#index = null;
+    this.#listings.clear();
+  }
+
+  tool(name: string): ToolEntry | undefined {
+    return this.#byName.get(name);
+  }
+
+  /** A person has seen the changed definition of this tool and said yes; it counts as known from now on. */
+  acceptChange(name: string): void {
+    this.#byName.get(name)?.acceptDefinition();
+  }
+
+  tools(): readonly ToolListing[] {
+    return this.#indexed().entries.map((entry) => entry.listing());
+  }
+
+  /** Tools by rank. `INVALID_ARGUMENTS` for a query that is too long and a cursor that is none of ours. */
+  search({ query, server, limit = SEARCH_DEFAULT, cursor, admits }: SearchQuery): SearchPage {
+    if (query.length > QUERY_UNITS_MAX || query.trim().split(/\s+/).length > TERMS_MAX) {
+      throw supervisorError('INVALID_ARGUMENTS', `"query" takes at most ${TERMS_MAX} terms and ${QUERY_UNITS_MAX} characters`);
+    }
+    const { entries, ranked } = this.#indexed();
+    const at = (position: number): ToolEntry => entries[position] as ToolEntry;
+    const { hits, total, left } = rank(ranked, {
+      text: query,
+      limit: Math.min(limit, SEARCH_MAX),
+      ...(server === undefined ? {} : { server }),
+      ...(cursor === undefined ? {} : { after: hitOf(cursor) }),
+      ...(admits === undefined ? {} : { admits: (position: number) => admits(at(position)) }),
+    });
+    const found = hits.map(({ position, score }) => ({ entry: at(position), score }));
+    const last = found.at(-1);
+    return { hits: found, total, nextCursor: left > 0 && last !== undefined ? `${last.score} ${last.entry.fullName}` : null };
+  }
+
+  resources(server?: ServerId, page: PageRequest = {}): ListingPage {
+    return listingPage(this.#listed(['resources']), server, page);
+  }
+
+  templates(server?: ServerId, page: PageRequest = {}): ListingPage {
+    return listingPage(this.#listed(['resourceTemplates']), server, page);
+  }
+
+  /** Resources and templates in one sequence of pages; `kind` tells them apart. */
+  readables(server?: ServerId, page: PageRequest = {}): ListingPage {
+    return listingPage(this.#listed(['resources', 'resourceTemplates']), server, page);
+  }
+
+  prompts(server?: ServerId, page: PageRequest = {}): ListingPage {
+    return listingPage(this.#listed(['prompts']), server, page);
+  }
+
+  prompt(server: ServerId, name: string): CatalogueListing | undefined {
+    const known = this.#servers.get(server);
+    const list = known?.lists.get('prompts');
+    const item = list?.items.get(name);
+    if (known === undefined || list === undefined || item === undefined) return undefined;
+    return { server, kind: 'prompts', ...item, cached: !known.live || list.stale.has(name) };
+  }
+
+  hasResource(server: ServerId, uri: string): boolean {
+    return this.#servers.get(server)?.lists.get('resources')?.items.has(uri) ?? false;
+  }
+
+  /** State and count of every list of a server; `unknown` and 0 where nothing is known. */
+  counts(server: ServerId): { tools: ToolsStatus; resources: ListState; resourceTemplates: ListState; prompts: ListState } {
+    const lists = this.#servers.get(server)?.lists;
+    const stateOf = (kind: ListKind): ListState => {
+      const { state, items, reason } = lists?.get(kind) ?? NOTHING;
+      return { state, count: items.size, reason };
+    };
+    const skipped = (lists?.get('tools') ?? NOTHING).skipped.map(({ key, code }) => ({ name: key, code }));
+    return {
+      tools: { ...stateOf('tools'), skipped },
+      resources: stateOf('resources'),
+      resourceTemplates: stateOf('resourceTemplates'),
+      prompts: stateOf('prompts'),
+    };
+  }
+
+  #known(server: ServerId): KnownServer {
+    const found = this.#servers.get(server);
+    if (found !== undefined) return found;
+    const known: KnownServer = { live: false, lists: new Map(), tools: new Map(), gone: new Map() };
+    this.#servers.set(server, known);
+    return known;
+  }
+
+  #enterTools(server: ServerId, known: KnownServer, toolLimit: number): void {
+    const { items, stale } = known.lists.get('tools') ?? NOTHING;
+    for (const entry of known.tools.values()) this.#leave(known, entry, items.has(entry.tool));
+    const tools = new Map<string, ToolEntry>();
+    for (const { key, definition } of items.values()) {
+      const name = fullName(server, key, this.#digestText);
+      // Names of two tools cannot meet; should a digest ever fail us, the first one stays and the other is not there.
+      if (this.#byName.has(name)) continue;
+      const overLimit = tools.size >= toolLimit;
+      const description = modelDescription(definition);
+      const before = known.tools.get(key)?.known ?? known.gone.get(key);
+      const entry = new ToolEntry(
+        { server, tool: key, fullName: name, definition, description, overLimit, stale: stale.has(key) },
+        { isLive: () => known.live, digestOf: this.#digestDefinition, known: before ?? new KnownDefinitions(definition) },
+      );
+      tools.set(key, entry);
+      this.#byName.set(name, entry);
+    }
+    known.tools = tools;
+    this.#index = null;
+  }
+
+  #leave(known: KnownServer, entry: ToolEntry, isBack: boolean): void {
+    this.#byName.delete(entry.fullName);
+    if (!isBack && known.gone.size < GONE_MAX) known.gone.set(entry.tool, entry.known);
+  }
+
+  readonly #digestText = (text: string): string => this.#digest.ofJson(text);
+
+  readonly #digestDefinition = (definition: ListedItem['definition']): string => {
+    // What has no canonical form (a lone surrogate in a description) is digested as the text of its JSON, where it is escaped.
+    const text = JSON.stringify(definition);
+    return this.#digest.ofJson(LONE_SURROGATE.test(text) ? text : (definition as Json));
+  };
+
+  #indexed(): { readonly entries: readonly ToolEntry[]; readonly ranked: readonly RankedTool[] } {
+    if (this.#index === null) {
+      const entries = [...this.#byName.values()].sort(byFullName);
+      this.#index = { entries, ranked: entries.map(rankedTool) };
+    }
+    return this.#index;
+  }
+
+  #listed(kinds: readonly ListKind[]): readonly CatalogueListing[] {
+    const built = this.#listings.get(kinds.join());
+    if (built !== undefined) return built;
+    const listed = [...this.#servers].flatMap(([server, { live, lists }]) =>
+      kinds.flatMap((kind) => {
+        const { items, stale } = lists.get(kind) ?? NOTHING;
+        return [...items.values()].map((item) => ({ ...item, server, kind, cached: !live || stale.has(item.key) }));
+      }),
+    );
+    const sorted = inListingOrder(listed);
+    this.#listings.set(kinds.join(), sorted);
+    return sorted;
+  }
+}
+
+function hitOf(cursor: string): { score: number; fullName: string } {
+  const [, score, name] = /^(\d{1,6}(?:\.\d{1,2})?) ([A-Za-z0-9_-]{1,64})$/.exec(cursor) ?? [];
+  if (score === undefined || name === undefined) throw supervisorError('INVALID_ARGUMENTS', '"cursor" is not one a search gave');
+  return { score: Number(score), fullName: name };
+}

@@ -1,0 +1,83 @@
+import type { Candidate } from '../machines/candidates.js';
+import { type ConfigVerdict, configVerdict, isCountedLayer } from '../machines/config-verdict.js';
+import { defaultListLimits } from '../machines/pagination-machine.js';
+import { restartPolicy } from '../machines/restart-policy.js';
+import type { ServerOptions } from '../machines/server-context.js';
+import { type CandidateKey, candidateKey } from '../machines/vocabulary.js';
+import { LIVE_SLOTS } from './live-slots.js';
+import type { ConfigFault, LayerReading, PolicyRule, ServerDefinition, UserSettings } from './ports.js';
+
+/** One reading of all layers, judged: what to take, and what to show. */
+export interface JudgedConfig {
+  readonly verdict: ConfigVerdict;
+  readonly definitions: ReadonlyMap<CandidateKey, ServerDefinition>;
+  readonly candidates: readonly Candidate[];
+  /** Of every layer that counts. */
+  readonly rules: readonly PolicyRule[];
+  /** `null` when the user's file is absent or was rejected. */
+  readonly settings: UserSettings | null;
+  readonly errors: readonly ConfigFault[];
+  readonly warnings: readonly ConfigFault[];
+}
+
+/** Weighs the layers against each other by the fault table; reads nothing itself. */
+export function judgeConfig(
+  readings: readonly LayerReading[],
+  facts: { readonly isTrusted: boolean; readonly hasRuntime: boolean },
+): JudgedConfig {
+  const verdict = configVerdict(readings, facts);
+  const valid = readings.filter(({ state }) => state === 'valid');
+  const definitions = new Map(
+    valid.flatMap(({ servers }) => servers.map((one) => [candidateKey(one.layer, one.id), one] as const)),
+  );
+  const settings = valid.find(({ layer }) => layer === 'user')?.settings ?? null;
+  const counts = ({ layer }: LayerReading): boolean => isCountedLayer(layer, facts.isTrusted);
+  return {
+    verdict,
+    definitions,
+    candidates: [...definitions.values()].map(candidateOf),
+    rules: [
+      ...(settings?.toolPolicies ?? []),
+      ...valid.filter(counts).flatMap(({ servers }) => servers.flatMap(({ policies }) => policies)),
+    ],
+    settings,
+    errors: readings.filter(counts).flatMap(({ errors }) => errors),
+    // What an untrusted workspace gets wrong has no effect, but its owner wants to know.
+    warnings: readings.flatMap((one) => (counts(one) ? one.warnings : [...one.errors, ...one.warnings])),
+  };
+}
+
+/** What the machines may know of a definition. */
+function candidateOf(definition: ServerDefinition): Candidate {
+  const { id, layer, transport, lifecycle, configHash, isRemote, refusal, idleTimeoutMs, initTimeoutMs, url } = definition;
+  const candidate = { id, layer, transport, lifecycle, configHash, isRemote, refusal, idleTimeoutMs, initTimeoutMs };
+  return url === undefined ? candidate : { ...candidate, origin: originOf(url) };
+}
+
+/** Scheme and authority, by text: the adapter has parsed and canonicalised the URL already. */
+function originOf(url: string): string {
+  return /^[a-z]+:\/\/[^/?#]*/i.exec(url)?.[0].toLowerCase() ?? url;
+}
+
+export interface EffectiveLimits {
+  readonly tools: number;
+  readonly live: number;
+}
+
+export function limitsOf(settings: UserSettings | null): EffectiveLimits {
+  return { tools: settings?.limits.tools ?? 64, live: settings?.limits.live ?? LIVE_SLOTS };
+}
+
+/** The numbers of the machines. Pages and items only fall, whatever the file says. */
+export function serverOptionsOf(settings: UserSettings | null, approvalTimeoutMs: number | null): ServerOptions {
+  return {
+    restart: restartPolicy(settings?.restart ?? {}),
+    pages: Math.min(settings?.limits.pages ?? defaultListLimits.pages, defaultListLimits.pages),
+    items: Math.min(settings?.limits.items ?? defaultListLimits.items, defaultListLimits.items),
+    pageTimeoutMs: 30_000,
+    approvalTimeoutMs,
+    listDebounceMs: 1_000,
+    probeEveryMs: 30_000,
+    probeTimeoutMs: 10_000,
+  };
+}

@@ -1,0 +1,56 @@
+import type { CandidateKey, Generation, Handshake, LinkRef } from '../machines/vocabulary.js';
+import type { CallTable } from './call-table.js';
+import type { Link } from './ports.js';
+
+/** One open generation: the link, and once it shook hands the calls on it. */
+export interface LiveLink {
+  readonly generation: Generation;
+  readonly link: Link;
+  readonly calls: CallTable;
+  handshake: Handshake | null;
+}
+
+/**
+ * The open links of one workspace by candidate, and every ending that is still under way. Whatever the machines did,
+ * `closeAll` ends what is left.
+ */
+export class LinkTable {
+  readonly #live = new Map<CandidateKey, LiveLink>();
+  readonly #endings = new Set<Promise<unknown>>();
+
+  put(key: CandidateKey, live: LiveLink): void {
+    this.#live.set(key, live);
+  }
+
+  get(key: CandidateKey): LiveLink | undefined {
+    return this.#live.get(key);
+  }
+
+  /** The link of exactly this generation, if it is the open one. */
+  find({ key, generation }: LinkRef): LiveLink | undefined {
+    const live = this.#live.get(key);
+    return live?.generation === generation ? live : undefined;
+  }
+
+  all(): readonly LiveLink[] {
+    return [...this.#live.values()];
+  }
+
+  remove({ key, generation }: LinkRef): void {
+    if (this.#live.get(key)?.generation === generation) this.#live.delete(key);
+  }
+
+  /** Remembers an ending until it is over. */
+  track<T>(ending: Promise<T>): Promise<T> {
+    this.#endings.add(ending);
+    const forget = (): void => void this.#endings.delete(ending);
+    ending.then(forget, forget);
+    return ending;
+  }
+
+  async closeAll(): Promise<void> {
+    for (const { link } of this.#live.values()) void this.track(link.close());
+    while (this.#endings.size > 0) await Promise.allSettled([...this.#endings]);
+    this.#live.clear();
+  }
+}

@@ -1,0 +1,86 @@
+import {
+  markBusy,
+  markQuiet,
+  recheck,
+  releaseSlot,
+  requestSlot,
+  type SlotDecision,
+  type SlotPool,
+  slotPool,
+} from '../machines/slots.js';
+import type { Ticket } from '../machines/vocabulary.js';
+import type { ClockPort } from './ports.js';
+
+/** How many live connections one process holds. */
+export const LIVE_SLOTS = 16;
+
+/** Who holds or waits for slots: one server of one workspace. */
+export interface SlotHolder {
+  granted(ticket: Ticket): void;
+  reclaimed(ticket: Ticket): void;
+}
+
+/** The process's live connections, leased by ticket; the rules are in `machines/slots.ts`, the clock is here. */
+export class LiveSlots {
+  readonly #clock: ClockPort;
+  readonly #holders = new Map<string, SlotHolder>();
+  #pool: SlotPool;
+  #timer: unknown;
+
+  constructor(clock: ClockPort, capacity: number = LIVE_SLOTS) {
+    this.#clock = clock;
+    this.#pool = slotPool(capacity);
+  }
+
+  /** Leases and waiters now, for status and tests. */
+  get pool(): SlotPool {
+    return this.#pool;
+  }
+
+  /** More slots take effect at once; fewer as the leases end. */
+  resize(capacity: number): void {
+    slotPool(capacity);
+    this.#apply(recheck({ ...this.#pool, capacity }, this.#clock.now()));
+  }
+
+  request(name: string, ticket: Ticket, keepAlive: boolean, holder: SlotHolder): void {
+    this.#holders.set(name, holder);
+    this.#apply(requestSlot(this.#pool, { holder: name, ticket, keepAlive }, this.#clock.now()));
+  }
+
+  release(name: string, ticket: Ticket): void {
+    this.#apply(releaseSlot(this.#pool, name, ticket, this.#clock.now()));
+    const isNamed = (one: { readonly holder: string }): boolean => one.holder === name;
+    if (!this.#pool.leases.some(isNamed) && !this.#pool.waiting.some(isNamed)) this.#holders.delete(name);
+  }
+
+  /** Takes back whatever a holder has, for one that can no longer say so itself. */
+  releaseAll(name: string): void {
+    for (const { holder, ticket } of [...this.#pool.leases, ...this.#pool.waiting])
+      if (holder === name) this.release(name, ticket);
+  }
+
+  quiet(name: string, ticket: Ticket): void {
+    this.#apply(markQuiet(this.#pool, name, ticket, this.#clock.now()));
+  }
+
+  busy(name: string, ticket: Ticket): void {
+    this.#apply(markBusy(this.#pool, name, ticket, this.#clock.now()));
+  }
+
+  #apply({ pool, grants, reclaims, recheckAtMs }: SlotDecision): void {
+    this.#pool = pool;
+    this.#clock.clearTimeout(this.#timer);
+    this.#timer = undefined;
+    if (recheckAtMs !== null) {
+      const now = this.#clock.now();
+      this.#timer = this.#clock.setTimeout(
+        () => this.#apply(recheck(this.#pool, this.#clock.now())),
+        Math.max(1, recheckAtMs - now),
+      );
+    }
+    // Whoever is told may come back with the next request before this returns: the pool is already the new one.
+    for (const { holder, ticket } of grants) this.#holders.get(holder)?.granted(ticket);
+    for (const { holder, ticket } of reclaims) this.#holders.get(holder)?.reclaimed(ticket);
+  }
+}

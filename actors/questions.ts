@@ -1,0 +1,93 @@
+import type { Ask, ClockPort, Question, RandomPort } from './ports.js';
+
+export type Answer = 'approve' | 'deny' | 'timeout' | 'withdrawn';
+
+/** A question without the name that tells it from every other one. */
+type Unasked<Q = Question> = Q extends Question ? Omit<Q, 'nonce'> : never;
+
+interface OpenQuestion {
+  readonly question: Question;
+  readonly abort: AbortController;
+  readonly settle: (answer: Answer) => void;
+}
+
+export interface Asked {
+  readonly nonce: string;
+  readonly answer: Promise<Answer>;
+  /** The answer no longer matters; the channel's signal is aborted. */
+  withdraw(): void;
+}
+
+export interface QuestionDeps {
+  readonly ask: Ask | undefined;
+  readonly clock: ClockPort;
+  readonly random: RandomPort;
+}
+
+/**
+ * The open questions of a workspace. Only the exact word is a yes, for the question's own nonce: a channel that throws,
+ * hangs up or answers anything else has said no.
+ */
+export class Questions {
+  readonly #deps: QuestionDeps;
+  readonly #open = new Map<string, OpenQuestion>();
+
+  constructor(deps: QuestionDeps) {
+    this.#deps = deps;
+  }
+
+  /** Whether there is somebody to ask; without, a question stays open until it is answered by `answer`. */
+  get hasChannel(): boolean {
+    return this.#deps.ask !== undefined;
+  }
+
+  list(): readonly Question[] {
+    return [...this.#open.values()].map(({ question }) => question);
+  }
+
+  /** `timeoutMs: null` leaves the time to whoever asked. */
+  put(unasked: Unasked, timeoutMs: number | null): Asked {
+    const { ask, clock, random } = this.#deps;
+    const nonce = random.nonce();
+    const question: Question = { ...unasked, nonce };
+    const abort = new AbortController();
+    let timer: unknown;
+    const answer = new Promise<Answer>((resolve) => {
+      const settle = (word: Answer): void => {
+        if (!this.#open.delete(nonce)) return;
+        clock.clearTimeout(timer);
+        abort.abort();
+        resolve(word);
+      };
+      this.#open.set(nonce, { question, abort, settle });
+      if (timeoutMs !== null) timer = clock.setTimeout(() => settle('timeout'), timeoutMs);
+      if (ask !== undefined) void hear(ask, question, abort.signal).then(settle);
+    });
+    return { nonce, answer, withdraw: () => this.#open.get(nonce)?.settle('withdrawn') };
+  }
+
+  /** False when no such question is open. */
+  answer(nonce: string, decision: unknown): boolean {
+    const open = this.#open.get(nonce);
+    if (open === undefined) return false;
+    open.settle(isYes(decision) ? 'approve' : 'deny');
+    return true;
+  }
+
+  close(): void {
+    for (const { settle } of [...this.#open.values()]) settle('withdrawn');
+  }
+}
+
+async function hear(ask: Ask, question: Question, signal: AbortSignal): Promise<Answer> {
+  try {
+    return isYes(await ask(question, { signal })) ? 'approve' : 'deny';
+  } catch {
+    return 'deny';
+  }
+}
+
+function isYes(answer: unknown): boolean {
+  if (typeof answer === 'object' && answer !== null) return 'decision' in answer && answer.decision === 'approve';
+  return answer === 'approve';
+}

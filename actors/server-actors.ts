@@ -1,0 +1,86 @@
+import { fromPromise } from 'xstate';
+import { cancellationMachine } from '../machines/cancellation-machine.js';
+import { paginationMachine } from '../machines/pagination-machine.js';
+import type { TransportInput, VetInput, Vetting } from '../machines/server-events.js';
+import { serverMachine } from '../machines/server-machine.js';
+import { failure, type LinkRef } from '../machines/vocabulary.js';
+import { SupervisorError, supervisorError, toFailure } from './errors.js';
+import type { LinkTable, LiveLink } from './link-table.js';
+import { fetchPage } from './list-pages.js';
+import type { ConfigScope, Launch, ServerDefinition, VetPort, Vetted } from './ports.js';
+import { createTransportActor, type TransportDeps } from './transport-actor.js';
+
+export interface ServerActorDeps extends Omit<TransportDeps, 'launchFor'> {
+  readonly links: LinkTable;
+  readonly vet: VetPort;
+  readonly scope: ConfigScope;
+  /** The definition with secrets, which the machines name by key and hash only. */
+  readonly definitionOf: (input: VetInput) => ServerDefinition | undefined;
+  /** Fingerprints that somebody said yes to, in this process. */
+  readonly approved: ReadonlySet<string>;
+  /** The card belongs to the fingerprint that is asked about. */
+  readonly onVetted: (input: VetInput, vetted: Vetted) => void;
+}
+
+/** The server machine with everything it needs from outside. Providing costs about a millisecond: once a workspace. */
+export function createServerLogic(deps: ServerActorDeps) {
+  const { links } = deps;
+  // A user's own server needs no second look between the gate and its start.
+  const launches = new Map<string, Launch>();
+
+  const vet = async (input: VetInput): Promise<Vetted> => {
+    const definition = deps.definitionOf(input);
+    if (definition === undefined) throw supervisorError('UNKNOWN_SERVER', `"${input.key}" is no longer what it was`);
+    return deps.vet.vet(definition, deps.scope);
+  };
+
+  const launchFor = (input: TransportInput): Launch | Promise<Launch> => {
+    const launch = launches.get(input.key);
+    launches.delete(input.key);
+    if (input.fingerprint === null && launch !== undefined) return launch;
+    return vet(input).then((vetted) => {
+      if (vetted.fingerprint !== input.fingerprint) {
+        throw supervisorError(
+          'APPROVAL_STALE',
+          `"${input.key}" is no longer what was approved: its files or its configuration changed`,
+        );
+      }
+      return vetted.launch;
+    });
+  };
+
+  return serverMachine.provide({
+    actors: {
+      vet: fromPromise<Vetting, VetInput>(async ({ input }) => {
+        try {
+          const vetted = await vet(input);
+          deps.onVetted(input, vetted);
+          const { fingerprint } = vetted;
+          if (fingerprint === null) launches.set(input.key, vetted.launch);
+          if (fingerprint === null || deps.approved.has(fingerprint)) return { verdict: 'approved', fingerprint };
+          return { verdict: 'ask', fingerprint };
+        } catch (error) {
+          return { verdict: 'refused', failure: toFailure(error, 'REFUSED_COMMAND') };
+        }
+      }),
+      transport: createTransportActor({ ...deps, launchFor }),
+      pagination: paginationMachine.provide({
+        actors: { fetchPage: fromPromise(({ input, signal }) => fetchPage(linkOf(links, input.source).link, input, signal)) },
+      }),
+      cancellation: cancellationMachine.provide({
+        actors: {
+          notify: fromPromise(({ input }) => linkOf(links, input.source).link.notifyCancelled(input.requestId, input.reason)),
+        },
+      }),
+      listen: fromPromise<void, LinkRef>(({ input }) => linkOf(links, input).link.listen()),
+      probe: fromPromise<void, LinkRef>(({ input }) => linkOf(links, input).link.probe()),
+    },
+  });
+}
+
+function linkOf(links: LinkTable, source: LinkRef): LiveLink {
+  const live = links.find(source);
+  if (live === undefined)
+    throw new SupervisorError(failure('LINK_LOST', `"${source.key}" has no open connection of generation ${source.generation}`));
+  return live;
+}

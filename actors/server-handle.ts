@@ -1,0 +1,102 @@
+import { candidateKey, type Failure, failure, type ServerId, type Stage } from '../machines/vocabulary.js';
+import type { ServerHandle, ServerStatus, TestReport } from './api.js';
+import type { Calls } from './calls.js';
+import { SupervisorError, supervisorError } from './errors.js';
+import { noChannel, readinessOf } from './waiters.js';
+import type { WorkspaceRuntime } from './workspace-runtime.js';
+import { explainServer, serverStatus } from './workspace-status.js';
+
+/** One server of a workspace, by id. The id is looked up anew by every method: a reload may have taken it away. */
+export function createServerHandle(runtime: WorkspaceRuntime, calls: Calls, id: ServerId): ServerHandle {
+  const candidate = () => {
+    if (runtime.ended !== null) throw new SupervisorError(runtime.ended);
+    return runtime.candidateFor(id) ?? unknown(id);
+  };
+  const status = (): ServerStatus => serverStatus(runtime, id) ?? unknown(id);
+  const key = () => candidateKey(candidate().layer, id);
+  const ref = () => runtime.serverRef(key()) ?? unknown(id);
+
+  return {
+    id,
+    status,
+    restart: () => ref().send({ type: 'server.restart' }),
+    enable: async () => runtime.setSwitch(candidate(), true),
+    disable: async () => runtime.setSwitch(candidate(), false),
+    logs: () => runtime.links.get(key())?.link.diagnosis().stderrTail ?? '',
+    explain: () => explainServer(runtime, status(), id, null),
+    test: async (options = {}) => {
+      const busy = status().callsInFlight;
+      if (busy > 0 && options.force !== true) {
+        throw supervisorError('INVALID_ARGUMENTS', `"${id}" has ${busy} calls in flight, which a test would end`, {
+          hint: 'use force',
+        });
+      }
+      const watched = watchTest(runtime, id, options.signal);
+      ref().send({ type: 'server.restart' });
+      return watched(() => status());
+    },
+  };
+}
+
+function unknown(id: ServerId): never {
+  throw supervisorError('UNKNOWN_SERVER', `no server has the id "${id.slice(0, 64)}"`);
+}
+
+/** Follows a start stage by stage, to `ready` or to where it ends. */
+function watchTest(runtime: WorkspaceRuntime, id: ServerId, signal: AbortSignal | undefined) {
+  const { clock } = runtime.deps.ports;
+  return (status: () => ServerStatus): Promise<TestReport> =>
+    new Promise((resolve, reject) => {
+      const stages: { stage: Stage; ok: boolean; tookMs: number }[] = [];
+      let current: { readonly stage: Stage; readonly sinceMs: number } | null = null;
+      const leave = (ok: boolean): void => {
+        if (current !== null && current.stage !== 'closing')
+          stages.push({ stage: current.stage, ok, tookMs: clock.now() - current.sinceMs });
+        current = null;
+      };
+      const end = (error: Failure | null): void => {
+        subscription.unsubscribe();
+        signal?.removeEventListener('abort', abort);
+        leave(error === null);
+        resolve({ ok: error === null, server: id, stages, error, status: status() });
+      };
+      const abort = (): void => end(failure('CALL_CANCELLED', 'the test was withdrawn'));
+      const look = (): void => {
+        const now = status();
+        if (now.stage !== current?.stage) {
+          leave(true);
+          if (now.stage !== null) current = { stage: now.stage, sinceMs: clock.now() };
+        }
+        const error = endOf(runtime, now);
+        if (error !== undefined) end(error);
+      };
+      const subscription = runtime.changes.subscribe({
+        next: look,
+        error: reject,
+        complete: () => end(runtime.ended),
+      });
+      if (signal?.aborted === true) return abort();
+      signal?.addEventListener('abort', abort, { once: true });
+      look();
+    });
+}
+
+/** Undefined while the start is under way, null when it is ready. */
+function endOf(runtime: WorkspaceRuntime, { id, phase, stage, error, layer }: ServerStatus): Failure | null | undefined {
+  if (stage === 'closing') return undefined;
+  switch (phase) {
+    case 'ready':
+      return null;
+    case 'connecting':
+      return undefined;
+    case 'approving':
+      return runtime.questions.hasChannel ? undefined : noChannel(id);
+    case 'idle':
+    case 'backoff':
+    case 'failed': {
+      const snapshot = runtime.serverRef(candidateKey(layer, id))?.getSnapshot();
+      const readiness = snapshot === undefined ? null : readinessOf(snapshot, undefined, runtime.questions.hasChannel);
+      return error ?? (readiness?.state === 'refused' ? readiness.failure : failure('NOT_READY', `"${id}" is not running`));
+    }
+  }
+}

@@ -1,0 +1,155 @@
+import type { ServerReport } from '../machines/server-events.js';
+import { phaseOf, type ServerSnapshot } from '../machines/server-view.js';
+import { type CandidateKey, LIST_KINDS, type ServerId } from '../machines/vocabulary.js';
+import type { ServerRef } from '../machines/workspace-machine.js';
+import type { Catalogue } from './catalogue.js';
+import { toFailure } from './errors.js';
+import type { LinkTable, LiveLink } from './link-table.js';
+import type { Ports } from './ports.js';
+import { readinessOf, type Waiters } from './waiters.js';
+
+export interface ServingDeps {
+  readonly ports: Ports;
+  readonly catalogue: Catalogue;
+  readonly links: LinkTable;
+  readonly waiters: Waiters;
+  readonly hasChannel: boolean;
+  /** Start what has never been listed, once. */
+  readonly discovers: boolean;
+  readonly serverRef: (key: CandidateKey) => ServerRef | undefined;
+  /** The candidates that serve their ids now. */
+  readonly effective: () => readonly { readonly id: ServerId; readonly key: CandidateKey; readonly configHash: string }[];
+  readonly toolLimitOf: (key: CandidateKey) => number;
+  readonly timeoutMsOf: (key: CandidateKey) => number;
+  readonly onChange: () => void;
+}
+
+/** A server that takes calls now. */
+export interface ReadyServer {
+  readonly live: LiveLink;
+  /** Request deadline of its calls. */
+  readonly timeoutMs: number;
+}
+
+/** Follows every server: tells who waits, keeps the catalogue to what serves each id, and has the unknown listed once. */
+export class Serving {
+  readonly #deps: ServingDeps;
+  readonly #served = new Map<ServerId, { readonly key: CandidateKey; readonly configHash: string }>();
+  readonly #discovered = new Set<string>();
+  /** Kept beside the machines, so that a call finds its link by one lookup. */
+  readonly #ready = new Map<ServerId, ReadyServer>();
+  /** When a server's present wait for another try began, in ms since 1970. */
+  readonly backoffSinceMs = new Map<CandidateKey, number>();
+
+  constructor(deps: ServingDeps) {
+    this.#deps = deps;
+  }
+
+  readyServer(id: ServerId): ReadyServer | undefined {
+    return this.#ready.get(id);
+  }
+
+  follow(key: CandidateKey): void {
+    const ref = this.#deps.serverRef(key);
+    if (ref === undefined) return;
+    // The workspace machine hears of an actor that fails; here it only must not become an uncaught exception.
+    ref.subscribe({ next: (snapshot) => this.#moved(key, snapshot), error: () => undefined });
+    this.#moved(key, ref.getSnapshot());
+  }
+
+  /** Whoever waits for this server hears how it stands. */
+  update(key: CandidateKey): void {
+    const ref = this.#deps.serverRef(key);
+    if (ref !== undefined)
+      this.#deps.waiters.update(key, readinessOf(ref.getSnapshot(), this.#deps.links.get(key), this.#deps.hasChannel));
+  }
+
+  /** After a change of what serves which id: another definition's items must not be offered under it. */
+  serve(): void {
+    const { catalogue, effective } = this.#deps;
+    const now = effective();
+    const ids = new Set(now.map(({ id }) => id));
+    for (const id of [...this.#served.keys()]) {
+      if (ids.has(id)) continue;
+      this.#served.delete(id);
+      this.#ready.delete(id);
+      catalogue.drop(id);
+    }
+    for (const { id, key, configHash } of now) {
+      const before = this.#served.get(id);
+      if (before?.key !== key || before.configHash !== configHash) {
+        this.#served.set(id, { key, configHash });
+        if (before !== undefined) catalogue.drop(id);
+        void this.#load(id, key, configHash);
+      }
+      const ref = this.#deps.serverRef(key);
+      this.#setReady(id, key, ref !== undefined && phaseOf(ref.getSnapshot()) === 'ready');
+    }
+    this.#deps.onChange();
+  }
+
+  list({ key, walk }: Extract<ServerReport, { type: 'list.walked' }>): void {
+    const served = [...this.#served].find(([, { key: serving }]) => serving === key);
+    if (served === undefined) return;
+    const [id, { configHash }] = served;
+    const { catalogue, ports, toolLimitOf } = this.#deps;
+    const { kind, items, state, reason, skipped } = walk;
+    catalogue.put(id, kind, { items, state, reason, skipped, live: true, toolLimit: toolLimitOf(key) });
+    if (state === 'complete') this.#keep(ports.db.saveMetadata(configHash, catalogue.metadata(id, ports.clock.epoch())));
+    this.#deps.onChange();
+  }
+
+  forget(key: CandidateKey): void {
+    this.backoffSinceMs.delete(key);
+    this.#deps.onChange();
+  }
+
+  #moved(key: CandidateKey, snapshot: ServerSnapshot): void {
+    const phase = phaseOf(snapshot);
+    if (phase !== 'backoff') this.backoffSinceMs.delete(key);
+    else if (!this.backoffSinceMs.has(key)) this.backoffSinceMs.set(key, this.#deps.ports.clock.epoch());
+    const { id } = snapshot.context.profile;
+    if (this.#served.get(id)?.key === key) this.#setReady(id, key, phase === 'ready');
+    this.update(key);
+    this.#deps.onChange();
+  }
+
+  #setReady(id: ServerId, key: CandidateKey, isReady: boolean): void {
+    const { links, timeoutMsOf, catalogue } = this.#deps;
+    const live = isReady ? links.get(key) : undefined;
+    if (live === undefined) this.#ready.delete(id);
+    else this.#ready.set(id, { live, timeoutMs: timeoutMsOf(key) });
+    catalogue.setLive(id, live !== undefined);
+  }
+
+  async #load(id: ServerId, key: CandidateKey, configHash: string): Promise<void> {
+    const { ports, catalogue, toolLimitOf } = this.#deps;
+    try {
+      const metadata = await ports.db.metadata(configHash);
+      const isStill = this.#served.get(id)?.configHash === configHash;
+      const isListed = LIST_KINDS.some((kind) => catalogue.counts(id)[kind].state !== 'unknown');
+      if (!isStill || isListed) return;
+      if (metadata === null) return this.#discover(key, configHash);
+      catalogue.load(id, metadata, toolLimitOf(key));
+      this.#deps.onChange();
+    } catch (error) {
+      this.#log(error);
+      this.#discover(key, configHash);
+    }
+  }
+
+  #discover(key: CandidateKey, configHash: string): void {
+    if (!this.#deps.discovers || this.#discovered.has(configHash)) return;
+    this.#discovered.add(configHash);
+    this.#deps.serverRef(key)?.send({ type: 'server.demand', by: 'discovery' });
+  }
+
+  #keep(saving: Promise<void>): void {
+    saving.catch((error: unknown) => this.#log(error));
+  }
+
+  #log(error: unknown): void {
+    const { code, message } = toFailure(error, 'STORE_FAILED');
+    this.#deps.ports.log.write({ level: 'warn', event: 'metadata.failed', code, message });
+  }
+}

@@ -1,0 +1,128 @@
+import { fromCallback } from 'xstate';
+import type { TransportCommand, TransportFact, TransportInput } from '../machines/server-events.js';
+import { type CloseOutcome, type Failure, failure } from '../machines/vocabulary.js';
+import { CallTable, type CallTableOptions } from './call-table.js';
+import { toFailure } from './errors.js';
+import type { LinkTable, LiveLink } from './link-table.js';
+import type { ClockPort, Launch, LinkOptions, LinkPort } from './ports.js';
+
+export interface TransportDeps {
+  readonly clock: ClockPort;
+  readonly link: LinkPort;
+  readonly links: LinkTable;
+  readonly clientInfo: LinkOptions['clientInfo'];
+  /** What to start, looked at anew; rejects with `APPROVAL_STALE` when it is not what was approved. */
+  readonly launchFor: (input: TransportInput) => Promise<Launch> | Launch;
+  /** Everything about the calls of one server that is not the link's business. */
+  readonly callOptions: (input: TransportInput) => CallTableOptions;
+}
+
+/** Opens one link of one generation and reports facts about it. Decides nothing: no retry, no restart, no state. */
+export function createTransportActor(deps: TransportDeps) {
+  return fromCallback<TransportCommand, TransportInput>(({ input, sendBack, receive }) => {
+    const generation = new OpenGeneration(deps, input, (fact) => sendBack(fact as never));
+    generation.start();
+    receive(({ failure: ending }) => generation.close(ending));
+    return () => generation.abandon();
+  });
+}
+
+class OpenGeneration {
+  readonly #deps: TransportDeps;
+  readonly #input: TransportInput;
+  readonly #report: (fact: TransportFact) => void;
+  #live: LiveLink | undefined;
+  #isLost = false;
+  #isClosing = false;
+  /** The machine has left: nobody listens any more. */
+  #isAbandoned = false;
+
+  constructor(deps: TransportDeps, input: TransportInput, report: (fact: TransportFact) => void) {
+    this.#deps = deps;
+    this.#input = input;
+    this.#report = (fact) => {
+      if (!this.#isAbandoned) report(fact);
+    };
+  }
+
+  start(): void {
+    try {
+      const launch = this.#deps.launchFor(this.#input);
+      if (!(launch instanceof Promise)) return this.#open(launch);
+      launch.then(
+        (ready) => this.#open(ready),
+        (error: unknown) => this.#lose(toFailure(error, 'SPAWN_FAILED'), true),
+      );
+    } catch (error) {
+      this.#lose(toFailure(error, 'SPAWN_FAILED'), true);
+    }
+  }
+
+  /** Settles the open calls at once, then stops the link in its own time. */
+  close(ending: Failure): void {
+    if (this.#isClosing) return;
+    this.#isClosing = true;
+    const live = this.#live;
+    if (live === undefined) return this.#sayClosed('clean', 'nothing was started');
+    live.calls.failAll(ending);
+    void this.#deps.links.track(
+      live.link.close().then(({ outcome, detail }) => {
+        this.#deps.links.remove(this.#input);
+        this.#sayClosed(outcome, detail);
+      }),
+    );
+  }
+
+  /** The machine left without waiting for `closed`, as a stopped system does. */
+  abandon(): void {
+    this.close(failure('LINK_LOST', 'the connection was closed'));
+    this.#isAbandoned = true;
+  }
+
+  #open(launch: Launch): void {
+    if (this.#isClosing) return;
+    const { generation, configHash } = this.#input;
+    const { link: port, links, clock, clientInfo } = this.#deps;
+    const link = port.open(
+      launch,
+      {
+        opened: ({ pid }) => this.#handshake(pid),
+        lost: (problem, death) => this.#lose(problem, death),
+        listChanged: (kind) => this.#report({ type: 'list.changed', generation, kind }),
+        stderr: () => this.#report({ type: 'transport.stderr', generation }),
+      },
+      { clientInfo, configHash },
+    );
+    this.#live = { generation, link, calls: new CallTable(link, clock, this.#deps.callOptions(this.#input)), handshake: null };
+    links.put(this.#input.key, this.#live);
+  }
+
+  #handshake(pid: number | null): void {
+    const { generation } = this.#input;
+    this.#report({ type: 'transport.opened', generation, pid });
+    // A link may say `opened` before `open` has returned.
+    queueMicrotask(() => {
+      const live = this.#live;
+      if (live === undefined || this.#isLost || this.#isClosing) return;
+      live.link.handshake().then(
+        (handshake) => {
+          live.handshake = handshake;
+          this.#report({ type: 'transport.initialized', generation, handshake });
+        },
+        (error: unknown) => this.#lose(toFailure(error, 'INITIALIZE_FAILED'), true),
+      );
+    });
+  }
+
+  /** The fact goes first: the machine has to see the calls that were in flight, before they are settled. */
+  #lose(problem: Failure, death: boolean): void {
+    if (this.#isLost || this.#isClosing) return;
+    this.#isLost = true;
+    this.#report({ type: 'transport.lost', generation: this.#input.generation, failure: problem, death });
+    this.#live?.calls.failAll(problem.stage === 'call' ? problem : failure('LINK_LOST', problem.message));
+  }
+
+  #sayClosed(outcome: CloseOutcome, detail: string): void {
+    this.#report({ type: 'transport.closed', generation: this.#input.generation, outcome, detail });
+  }
+}

@@ -1,0 +1,151 @@
+import { type Candidate, defaultSwitch, switchKey } from '../machines/candidates.js';
+import type { ServerContext } from '../machines/server-context.js';
+import { backoffDelayMs } from '../machines/server-context.js';
+import { phaseOf, type ServerSnapshot, stageOf } from '../machines/server-view.js';
+import { type CandidateKey, candidateKey, failure, type Gate, type ListState, type ServerId } from '../machines/vocabulary.js';
+import type { Explanation, ServerStatus, WorkspaceStatus } from './api.js';
+import type { WorkspaceRuntime } from './workspace-runtime.js';
+
+const GATES: readonly Gate[] = ['remoteOff', 'untrusted', 'disabled', 'shadowed', 'refused', 'denied'];
+
+/** One snapshot of a workspace, as data. */
+export function workspaceStatus(runtime: WorkspaceRuntime): WorkspaceStatus {
+  const { candidates, remoteEnabled } = runtime.context;
+  const ids = [...new Set(candidates.map(({ id }) => id))].sort();
+  return {
+    workspace: { root: runtime.root, trusted: runtime.trusted, remoteEnabled, config: runtime.config.state },
+    servers: ids.flatMap((id) => serverStatus(runtime, id) ?? []),
+  };
+}
+
+/** One id, seen through the candidate that serves it or would have to. Undefined for an id no layer defines. */
+export function serverStatus(runtime: WorkspaceRuntime, id: ServerId): ServerStatus | undefined {
+  const candidate = runtime.candidateFor(id);
+  if (candidate === undefined) return undefined;
+  const key = candidateKey(candidate.layer, id);
+  const snapshot = runtime.serverRef(key)?.getSnapshot();
+  const { layer, transport, lifecycle } = candidate;
+  const basics = {
+    id,
+    layer,
+    shadowed: otherLayers(runtime, candidate),
+    transport,
+    lifecycle,
+    enabled: isEnabled(runtime, candidate),
+  };
+  return snapshot === undefined ? { ...basics, ...brokenStatus(id) } : { ...basics, ...liveStatus(runtime, key, snapshot) };
+}
+
+function liveStatus(runtime: WorkspaceRuntime, key: CandidateKey, snapshot: ServerSnapshot) {
+  const { context } = snapshot;
+  const phase = phaseOf(snapshot);
+  const isIdle = phase === 'idle';
+  return {
+    phase,
+    blockedBy: isIdle ? (context.shut?.gate ?? context.blockedBy) : null,
+    fingerprint: context.fingerprint,
+    generation: context.generation,
+    pid: context.pid,
+    era: context.handshake?.era ?? null,
+    protocolVersion: context.handshake?.protocolVersion ?? null,
+    serverInfo: context.handshake?.serverInfo ?? null,
+    ...listsOf(runtime, context),
+    stage: stageOf(snapshot),
+    error: phase === 'ready' ? null : ((isIdle ? context.shut?.failure : null) ?? context.problem),
+    retryAtMs: retryAtMs(runtime, key, context, phase),
+    restarts: context.restarts.length,
+    callsInFlight: runtime.links.get(key)?.calls.inFlight ?? 0,
+    cancellations: context.cancellations,
+    lastClose: context.lastClose,
+    warnings: warningsOf(runtime, context),
+  };
+}
+
+/** Only a bug leaves a candidate without its actor; it is shown as what it is. */
+function brokenStatus(id: ServerId) {
+  const none: ListState = { state: 'unknown', count: 0, reason: null };
+  return {
+    phase: 'failed',
+    blockedBy: null,
+    fingerprint: null,
+    generation: 0,
+    pid: null,
+    era: null,
+    protocolVersion: null,
+    serverInfo: null,
+    tools: { ...none, skipped: [] },
+    resources: none,
+    resourceTemplates: none,
+    prompts: none,
+    stage: null,
+    error: failure('NOT_READY', `"${id}" was ended by a fault of the supervisor`, 'reload the configuration'),
+    retryAtMs: null,
+    restarts: 0,
+    callsInFlight: 0,
+    cancellations: { confirmed: 0, lateAnswer: 0, unconfirmed: 0 },
+    lastClose: null,
+    warnings: [],
+  } as const;
+}
+
+/** What runs now was listed by its machine; what does not run is known from the catalogue. */
+function listsOf(runtime: WorkspaceRuntime, context: ServerContext) {
+  const counts = runtime.catalogue.counts(context.profile.id);
+  if (context.handshake === null) return counts;
+  const { lists } = context;
+  return { ...lists, tools: { ...lists.tools, skipped: counts.tools.skipped } };
+}
+
+function retryAtMs(runtime: WorkspaceRuntime, key: CandidateKey, context: ServerContext, phase: string): number | null {
+  const since = runtime.serving.backoffSinceMs.get(key);
+  return phase === 'backoff' && since !== undefined ? since + backoffDelayMs(context) : null;
+}
+
+function warningsOf(runtime: WorkspaceRuntime, { profile, wroteStderr, handshake }: ServerContext): readonly string[] {
+  const overLimit = runtime.catalogue.tools().filter(({ server, callable }) => server === profile.id && !callable).length;
+  return [
+    ...(overLimit > 0 ? [`${overLimit} tools are past the limit and cannot be called`] : []),
+    ...(wroteStderr && handshake === null ? ['it wrote to stderr; see its log'] : []),
+  ];
+}
+
+function isEnabled(runtime: WorkspaceRuntime, candidate: Candidate): boolean {
+  return runtime.context.switches.get(switchKey(candidate, runtime.root)) ?? defaultSwitch(candidate.layer);
+}
+
+function otherLayers(runtime: WorkspaceRuntime, { id, layer }: Candidate): ServerStatus['shadowed'] {
+  const { candidates, verdicts } = runtime.context;
+  return candidates
+    .filter((other) => other.id === id && other.layer !== layer)
+    .map((other) => {
+      const shut = verdicts.get(candidateKey(other.layer, id))?.shut;
+      return { layer: other.layer, why: shut?.failure.message ?? 'it waits for its approval' };
+    });
+}
+
+/** Why a server is not ready, gate by gate. */
+export function explainServer(
+  runtime: WorkspaceRuntime,
+  status: ServerStatus,
+  subject: string,
+  policy: Explanation['policy'],
+): Explanation {
+  const { id, layer, shadowed, phase, error, blockedBy } = status;
+  const shutAt = blockedBy === null ? GATES.length : GATES.indexOf(blockedBy);
+  return {
+    subject,
+    server: id,
+    layer,
+    shadowed,
+    // Gates after the shut one were not tried.
+    gates: GATES.slice(0, shutAt + 1).map((gate, position) => ({
+      gate,
+      open: position < shutAt,
+      failure: position < shutAt ? null : error,
+    })),
+    phase,
+    error,
+    retryAtMs: status.retryAtMs,
+    policy,
+  };
+}

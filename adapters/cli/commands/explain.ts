@@ -1,0 +1,37 @@
+import { supervisorError } from '../../../actors/errors.js';
+import { visibleLine } from '../../shared/visible-text.js';
+import { EXIT } from '../exit-codes.js';
+import { serversNamedIn } from '../find-server.js';
+import type { Explanation } from '../library.js';
+import { isConfigRejected, jsonLine } from '../report.js';
+import type { Session } from '../session.js';
+
+/** Says why a server is not ready, or a tool not callable. Starts nothing, so it speaks of a tool by its policy alone. */
+export async function explainCommand(session: Session, name: string): Promise<number> {
+  const { workspace, flags } = session;
+  const status = workspace.status();
+  const ids = status.servers.map(({ id }) => id);
+  const servers = ids.includes(name) ? [name] : serversNamedIn(name, ids);
+  if (servers.length === 0)
+    throw supervisorError('UNKNOWN_SERVER', `No server is called ${visibleLine(name)}, and no known server has such a tool.`);
+  const explanations = servers.map((id) => workspace.server(id).explain());
+  const [first] = explanations;
+  await session.print(
+    flags.json ? jsonLine(explanations.length === 1 ? first : explanations) : explanations.map(explanationText).join('\n'),
+  );
+  return isConfigRejected(status) ? EXIT.configRejected : EXIT.done;
+}
+
+function explanationText({ subject, server, layer, shadowed, gates, phase, error, policy }: Explanation): string {
+  const lines = [
+    `${subject}: server ${server} of layer ${layer} is ${phase}`,
+    ...shadowed.map((other) => `  layer ${other.layer} has it too: ${other.why}`),
+    ...gates.map(
+      ({ gate, open, failure }) =>
+        `  ${open ? 'open' : 'shut'}  ${gate}${failure === null ? '' : `: ${failure.message} ${failure.hint ?? ''}`}`,
+    ),
+    ...(error === null ? [] : [`  ${error.code} (${error.stage}): ${error.message} ${error.hint ?? ''}`]),
+    ...(policy === null ? [] : [`  policy: ${policy.verdict}, by ${policy.rule}`]),
+  ];
+  return `${lines.map((line) => visibleLine(line).trimEnd()).join('\n')}\n`;
+}

@@ -1,0 +1,25 @@
+import type { ServerStatus } from './library.js';
+
+/** What a person can do about a server that may not start, in words of this command; null when nothing stands in its way. */
+export function howToOpen(server: ServerStatus): string | null {
+  if (server.phase === 'approving') {
+    const flag = server.fingerprint === null ? '' : ` or give --approve ${server.fingerprint}`;
+    return `Read its card; then answer on a terminal (mcp-supervisor test ${server.id})${flag}.`;
+  }
+  switch (server.blockedBy) {
+    case null:
+      return server.error?.hint ?? null;
+    case 'untrusted':
+      return 'Look at what it would run; if you trust this workspace, run again with --trust.';
+    case 'disabled':
+      return `Run again with --enable ${server.id}.`;
+    case 'denied':
+      return `It was denied. To be asked again, run mcp-supervisor test ${server.id} on a terminal.`;
+    case 'remoteOff':
+      return 'Remote servers are off; "remote": { "enabled": true } in the user file turns them on.';
+    case 'refused':
+      return server.error?.hint ?? server.error?.message ?? 'Its configuration is refused.';
+    case 'shadowed':
+      return 'A higher layer serves this id.';
+  }
+}

@@ -1,0 +1,173 @@
+import { stat } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { supervisorError } from '../../actors/errors.js';
+import { quoted } from '../shared/visible-text.js';
+import { createDeadline, type Deadline } from './deadline.js';
+import { hasColour, type Io, unlessAborted, write } from './io.js';
+import type { CreateSupervisor, Supervisor, SupervisorPaths, Workspace, WorkspaceStatus } from './library.js';
+import type { Flags } from './parse.js';
+import { createProgress, type Progress } from './progress.js';
+import { createTerminalPrompt, type TerminalPrompt } from './terminal-prompt.js';
+import { UsageError } from './usage-error.js';
+
+export interface SessionOptions {
+  /** Questions are asked on the terminal; commands that start nothing leave them open. */
+  readonly asks: boolean;
+  /** Start servers that were never listed once at load. */
+  readonly discover: boolean;
+  /** Called when the terminal is needed for a question, and when it is free again. */
+  readonly onQuestion?: { asking(): void; answered(): void };
+}
+
+/** What a command works with: one open workspace, bounded by `--timeout`. */
+export interface Session {
+  readonly io: Io;
+  readonly flags: Flags;
+  readonly workspace: Workspace;
+  readonly deadline: Deadline;
+  readonly progress: Progress;
+  readonly colour: boolean;
+  /** To stdout; nothing after an interruption. */
+  readonly print: (text: string) => Promise<void>;
+  /** To stderr; nothing after an interruption. */
+  readonly complain: (text: string) => Promise<void>;
+  /** Rejects with `NOT_READY` when `--timeout` is over first. */
+  readonly inTime: <T>(work: Promise<T>) => Promise<T>;
+  /** Connects every server with open gates, those included that a person approves on the way. */
+  readonly connectAll: () => Promise<WorkspaceStatus>;
+}
+
+/**
+ * Opens the workspace, runs the body, and closes the supervisor whatever happened; settles when nothing of it is left.
+ * Rejects with `Interrupted` as soon as a signal came, and with what the body or the opening rejected with.
+ */
+export async function withWorkspace(
+  io: Io,
+  flags: Flags,
+  options: SessionOptions,
+  body: (session: Session) => Promise<number>,
+): Promise<number> {
+  const root = await directory(io, flags);
+  const paths = await pathsFrom(io, flags);
+  const deadline = createDeadline(flags.timeoutMs);
+  const progress = createProgress(io.stderr);
+  const prompt = options.asks ? promptOn(io, deadline, progress, options) : null;
+  const opened: { supervisor?: Supervisor; unsubscribe?: () => void } = {};
+  const work = async (): Promise<number> => {
+    const supervisor = create(await io.load(), paths, flags, options, prompt);
+    opened.supervisor = supervisor;
+    const workspace = await supervisor.openWorkspace(root, { ...(flags.trust ? { trusted: true } : {}), enable: flags.enable });
+    const session = sessionOf(io, flags, workspace, deadline, progress, prompt);
+    await session.inTime(workspace.loaded);
+    const watching = workspace.status$.subscribe({ next: progress.show, error: () => progress.end() });
+    opened.unsubscribe = () => watching.unsubscribe();
+    await warnOfUnknown(session);
+    return body(session);
+  };
+  try {
+    return await unlessAborted(io.interrupted, work());
+  } finally {
+    deadline.end();
+    opened.unsubscribe?.();
+    progress.end();
+    prompt?.close();
+    await opened.supervisor?.close();
+  }
+}
+
+function create(
+  createSupervisor: CreateSupervisor,
+  paths: SupervisorPaths,
+  { approve }: Flags,
+  { discover }: SessionOptions,
+  prompt: TerminalPrompt | null,
+): Supervisor {
+  return createSupervisor({
+    approvedFingerprints: approve,
+    discover,
+    paths,
+    ...(prompt === null ? {} : { approve: prompt.ask }),
+  });
+}
+
+/** A channel exists only where a person can both read and type. */
+function promptOn(io: Io, deadline: Deadline, progress: Progress, { onQuestion }: SessionOptions): TerminalPrompt | null {
+  if (io.stdin.isTTY !== true || io.stderr.isTTY !== true) return null;
+  return createTerminalPrompt(io.stdin, io.stderr, {
+    asking: () => {
+      deadline.pause();
+      progress.pause();
+      onQuestion?.asking();
+    },
+    answered: () => {
+      deadline.resume();
+      progress.resume();
+      onQuestion?.answered();
+    },
+  });
+}
+
+function sessionOf(
+  io: Io,
+  flags: Flags,
+  workspace: Workspace,
+  deadline: Deadline,
+  progress: Progress,
+  prompt: TerminalPrompt | null,
+): Session {
+  const inTime = <T>(work: Promise<T>): Promise<T> => unlessAborted(deadline.signal, work);
+  const put = async (stream: Io['stdout'], text: string): Promise<void> => {
+    if (io.interrupted.aborted) return;
+    progress.pause();
+    await write(stream, text);
+    progress.resume();
+  };
+  const connectAll = async (): Promise<WorkspaceStatus> => {
+    let status = await inTime(workspace.connectAll());
+    // A yes on the terminal may come after the others have settled: go round again with what it opened.
+    while (prompt !== null && status.servers.some(({ phase }) => phase === 'approving')) {
+      await prompt.idle();
+      status = await inTime(workspace.connectAll());
+    }
+    return status;
+  };
+  return {
+    io,
+    flags,
+    workspace,
+    deadline,
+    progress,
+    colour: hasColour(io.stdout, io.env),
+    print: (text) => put(io.stdout, text),
+    complain: (text) => put(io.stderr, text),
+    inTime,
+    connectAll,
+  };
+}
+
+async function directory({ cwd }: Io, { workspace }: Flags): Promise<string> {
+  const path = resolve(cwd, workspace ?? '.');
+  const found = await stat(path).catch(() => null);
+  if (found?.isDirectory() !== true) throw new UsageError(`--workspace ${quoted(path)} is not a directory.`);
+  return path;
+}
+
+/** A file that was named has to exist, unlike the default one. */
+async function pathsFrom({ cwd }: Io, { userConfig, stateDir }: Flags): Promise<SupervisorPaths> {
+  const file = userConfig === undefined ? undefined : resolve(cwd, userConfig);
+  if (file !== undefined && (await stat(file).catch(() => null)) === null) {
+    throw supervisorError('CONFIG_UNREADABLE', `--user-config ${file} does not exist or cannot be reached.`);
+  }
+  return {
+    ...(file === undefined ? {} : { userConfig: file }),
+    ...(stateDir === undefined ? {} : { stateDir: resolve(cwd, stateDir) }),
+  };
+}
+
+/** A switch for a server that is not there is a slip of the pen; said, not refused. */
+async function warnOfUnknown({ flags, workspace, complain }: Session): Promise<void> {
+  const known = new Set(workspace.status().servers.map(({ id }) => id));
+  const unknown = flags.enable.filter((id) => !known.has(id));
+  if (unknown.length > 0)
+    await complain(unknown.map((id) => `warning: --enable ${quoted(id)}: no server has this id.\n`).join(''));
+}

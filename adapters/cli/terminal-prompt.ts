@@ -1,0 +1,95 @@
+import { createInterface } from 'node:readline';
+import type { Ask, Question } from '../../actors/ports.js';
+import { renderQuestion } from './approval-card.js';
+import { type Input, type Output, write } from './io.js';
+
+export interface TerminalPrompt {
+  readonly ask: Ask;
+  /** Settles when no question is on the screen and none waits for its turn. */
+  idle(): Promise<void>;
+  /** Withdraws whatever is open; later questions are denied unasked. */
+  close(): void;
+}
+
+export interface PromptHooks {
+  /** The terminal is about to show a question. */
+  asking(): void;
+  answered(): void;
+}
+
+const DROP_MS = 30;
+const YES: ReadonlySet<string> = new Set(['y', 'approve']);
+
+/**
+ * Asks on a terminal, one question at a time. Only `y` or `approve`, typed after the whole card was shown, is a yes for
+ * the question on the screen; any other line, the end of input, a withdrawn question and a closed prompt are a no.
+ */
+export function createTerminalPrompt(input: Input, output: Output, hooks: PromptHooks): TerminalPrompt {
+  const closing = new AbortController();
+  let waiting = 0;
+  let last: Promise<unknown> = Promise.resolve();
+
+  const answer = async (question: Question, signal: AbortSignal): Promise<'approve' | 'deny'> => {
+    if (signal.aborted) return 'deny';
+    hooks.asking();
+    try {
+      await dropTypedAhead(input);
+      await write(output, `\n${renderQuestion(question).join('\n')}\n`);
+      await write(output, question.kind === 'server' ? 'Start it? Type y or approve: ' : 'Allow this call? Type y or approve: ');
+      const line = await readLine(input, output, signal);
+      return line !== null && YES.has(line.trim().toLowerCase()) ? 'approve' : 'deny';
+    } finally {
+      hooks.answered();
+    }
+  };
+
+  return {
+    ask: (question, { signal }) => {
+      waiting += 1;
+      const mine = last.then(() => answer(question, AbortSignal.any([signal, closing.signal])));
+      last = mine
+        .catch(() => 'deny')
+        .finally(() => {
+          waiting -= 1;
+        });
+      return mine;
+    },
+    idle: async () => {
+      while (waiting > 0) await last;
+    },
+    close: () => closing.abort(),
+  };
+}
+
+/** What was typed before the question could be read answers nothing. */
+async function dropTypedAhead(input: Input): Promise<void> {
+  const drop = (): void => undefined;
+  input.on('data', drop);
+  input.resume();
+  // Long enough for the system to hand over what it holds, too short for a person to have read anything.
+  await new Promise((resolve) => setTimeout(resolve, DROP_MS));
+  input.off('data', drop);
+  input.pause();
+}
+
+/** One line, or null when the input ends or the question is withdrawn first. */
+function readLine(input: Input, output: Output, signal: AbortSignal): Promise<string | null> {
+  if (signal.aborted || input.readableEnded || input.destroyed) return Promise.resolve(null);
+  return new Promise((resolve) => {
+    // Not in terminal mode: the system edits the line, and Ctrl-C stays a signal.
+    const lines = createInterface({ input, terminal: false });
+    const withdraw = (): void => {
+      void write(output, '\n(withdrawn)\n');
+      lines.close();
+    };
+    signal.addEventListener('abort', withdraw, { once: true });
+    lines.once('line', (line) => {
+      resolve(line);
+      lines.close();
+    });
+    lines.once('close', () => {
+      signal.removeEventListener('abort', withdraw);
+      resolve(null);
+    });
+  });
+}

@@ -1,0 +1,75 @@
+import type { ConfigFault } from '../../actors/ports.js';
+
+/** Enough to mend a file by; a hostile one cannot make the list endless. */
+const FAULTS_MAX = 100;
+const SEGMENT_CHARS_MAX = 80;
+
+/** Collects what is wrong with one file. Messages name keys and places; no caller may put a value into one. */
+export interface Faults {
+  readonly file: string;
+  readonly errors: readonly ConfigFault[];
+  readonly warnings: readonly ConfigFault[];
+  /** Rejects the layer whole. `at` is an offset into the text; `null` means the whole file. */
+  error(code: ConfigFault['code'], at: number | null, key: string, message: string): void;
+  warn(code: ConfigFault['code'], at: number | null, key: string, message: string): void;
+  /** Line of an offset, from 1. */
+  lineOf(at: number): number;
+  /** `key (file:line:column)`, for messages that travel without a fault. */
+  place(at: number, key: string): string;
+}
+
+export function createFaults(file: string, text: string): Faults {
+  const errors: ConfigFault[] = [];
+  const warnings: ConfigFault[] = [];
+  const lineStarts = lineStartsOf(text);
+  const position = (at: number): { line: number; column: number } => {
+    const line = lastNotAfter(lineStarts, at);
+    return { line: line + 1, column: at - (lineStarts[line] ?? 0) + 1 };
+  };
+  const add = (list: ConfigFault[], code: ConfigFault['code'], at: number | null, key: string, message: string): void => {
+    if (list.length >= FAULTS_MAX) return;
+    list.push({ file, ...(at === null ? { line: null, column: null } : position(at)), key, code, message });
+  };
+  return {
+    file,
+    errors,
+    warnings,
+    error: (code, at, key, message) => {
+      add(errors, code, at, key, message);
+    },
+    warn: (code, at, key, message) => {
+      add(warnings, code, at, key, message);
+    },
+    lineOf: (at) => position(at).line,
+    place: (at, key) => {
+      const { line, column } = position(at);
+      return `${key} (${file}:${line}:${column})`;
+    },
+  };
+}
+
+/** `mcpServers` + `files` → `mcpServers.files`. A name is cut and escaped: it comes from a file nobody vouches for. */
+export function joinKey(parent: string, name: string | number): string {
+  if (typeof name === 'number') return `${parent}[${name}]`;
+  const cut = name.length > SEGMENT_CHARS_MAX ? `${name.slice(0, SEGMENT_CHARS_MAX)}...` : name;
+  const shown = cut.replace(/[^ -~]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`);
+  return parent === '' ? shown : `${parent}.${shown}`;
+}
+
+function lineStartsOf(text: string): readonly number[] {
+  const starts = [0];
+  for (const match of text.matchAll(/\r\n|\r|\n/g)) starts.push(match.index + match[0].length);
+  return starts;
+}
+
+/** Index of the last entry of a sorted list that is not greater than `at`. */
+function lastNotAfter(starts: readonly number[], at: number): number {
+  let low = 0;
+  let high = starts.length - 1;
+  while (low < high) {
+    const middle = Math.ceil((low + high) / 2);
+    if ((starts[middle] ?? 0) <= at) low = middle;
+    else high = middle - 1;
+  }
+  return low;
+}

@@ -1,0 +1,128 @@
+import type { DigestPort, LayerReading, PolicyRule, ServerDefinition, UserSettings } from '../../actors/ports.js';
+import { failure } from '../../machines/vocabulary.js';
+import { type ConfigNode, type Field, parseDocument } from './document.js';
+import { type EntryContext, tighteningOnly } from './entry-parts.js';
+import { createFaults, type Faults } from './faults.js';
+import { objectOf } from './fields.js';
+import type { FileLayer } from './layers.js';
+import { readTextFile } from './read-file.js';
+import { readServer } from './server-entry.js';
+import { LIMITS, readSettings, readToolPolicies, SETTING_KEYS, warnUnknown } from './settings.js';
+
+export interface LayerInput {
+  readonly layer: FileLayer;
+  readonly file: string;
+  readonly root: string;
+  readonly userFile: string;
+  /** The user's settings as read so far; the user's own file brings them. */
+  readonly settings: UserSettings;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly digest: DigestPort;
+  /** Ids of lower layers, for the limit over all of them; this layer adds its own. */
+  readonly ids: Set<string>;
+}
+
+/** Reads one file of configuration. A rejected one contributes nothing: no server and no setting. */
+export async function readLayer(input: LayerInput): Promise<LayerReading> {
+  const { layer, file } = input;
+  const reading = await readTextFile(file);
+  if (reading.state === 'absent') return emptyReading(layer, file, 'absent', []);
+  if (reading.state === 'faulty') {
+    const { code, line, column, message } = reading;
+    return emptyReading(layer, file, 'rejected', [{ file, line, column, key: '', code, message }]);
+  }
+  return readText(reading.text, input);
+}
+
+export function emptyReading(
+  layer: FileLayer,
+  file: string,
+  state: 'absent' | 'rejected',
+  errors: LayerReading['errors'],
+): LayerReading {
+  return { layer: layer.layer, file, state, servers: [], settings: null, errors, warnings: [] };
+}
+
+function readText(text: string, input: LayerInput): LayerReading {
+  const { layer, file } = input;
+  const faults = createFaults(file, text);
+  const fields = topFields(parseDocument(text, faults), faults);
+  const settings = layer.isUser ? readSettings(fields, faults) : null;
+  const { entries, rest } = split(fields, faults);
+  const context: EntryContext = { ...input, settings: settings ?? input.settings, faults };
+  const rules = layer.isUser ? [] : readTightening(fields, layer, faults);
+  for (const field of rest) warnTopLevel(field, layer, faults);
+
+  checkLookalikes(entries, faults);
+  const servers = entries.map((field) => readServer(field, context, input.digest)).filter((server) => server !== null);
+  if (faults.errors.length > 0) return { ...emptyReading(layer, file, 'rejected', faults.errors), warnings: faults.warnings };
+  const limited = servers.map((server) => withinLimit(withRules(server, rules), context, input.ids));
+  return { layer: layer.layer, file, state: 'valid', servers: limited, settings, errors: [], warnings: faults.warnings };
+}
+
+function topFields(root: ConfigNode | null, faults: Faults): readonly Field[] {
+  if (root === null) return [];
+  return objectOf({ name: '', key: '', nameAt: 0, value: root }, faults) ?? [];
+}
+
+/**
+ * The two forms of the file: entries under `mcpServers`, or entries at the top. The second is taken only where the first
+ * is absent and something at the top has a `command` or a `url`; the keys of the user's settings are never entries.
+ */
+function split(fields: readonly Field[], faults: Faults): { entries: readonly Field[]; rest: readonly Field[] } {
+  const wrapped = fields.find(({ name }) => name === 'mcpServers');
+  if (wrapped !== undefined)
+    return { entries: objectOf(wrapped, faults) ?? [], rest: fields.filter((field) => field !== wrapped) };
+  const settings = fields.filter(({ name }) => SETTING_KEYS.has(name));
+  const others = fields.filter(({ name }) => !SETTING_KEYS.has(name));
+  return others.some(looksLikeEntry) ? { entries: others, rest: settings } : { entries: [], rest: fields };
+}
+
+function looksLikeEntry({ value }: Field): boolean {
+  return value.kind === 'object' && value.fields.some(({ name }) => name === 'command' || name === 'url');
+}
+
+function warnTopLevel(field: Field, layer: FileLayer, faults: Faults): void {
+  const { name, nameAt, key } = field;
+  if (name === 'servers') {
+    faults.warn(
+      'CONFIG_UNKNOWN_FIELD',
+      nameAt,
+      key,
+      'nothing reads this key, and no server was taken from it; the key is "mcpServers"',
+    );
+  } else if (!SETTING_KEYS.has(name)) warnUnknown(field, faults);
+  else if (!layer.isUser && name !== 'toolPolicies') {
+    faults.warn('CONFIG_UNKNOWN_FIELD', nameAt, key, 'only the user file may set this; the key is ignored');
+  }
+}
+
+/** Two ids that differ in case only cannot be told apart by a person. */
+function checkLookalikes(entries: readonly Field[], faults: Faults): void {
+  const seen = new Set<string>();
+  for (const { name, nameAt, key } of entries) {
+    const folded = name.normalize('NFKC').toLowerCase();
+    if (seen.has(folded))
+      faults.error('CONFIG_DUPLICATE_KEY', nameAt, key, 'another id of this file differs from this one in case only');
+    seen.add(folded);
+  }
+}
+
+function readTightening(fields: readonly Field[], layer: FileLayer, faults: Faults): readonly PolicyRule[] {
+  const field = fields.find(({ name }) => name === 'toolPolicies');
+  return field === undefined ? [] : tighteningOnly(readToolPolicies(field, layer.layer, faults), field, faults);
+}
+
+function withRules(server: ServerDefinition, rules: readonly PolicyRule[]): ServerDefinition {
+  return { ...server, policies: [...server.policies, ...rules.filter((rule) => rule.server === server.id)] };
+}
+
+function withinLimit(server: ServerDefinition, { settings, userFile, faults }: EntryContext, ids: Set<string>): ServerDefinition {
+  const max = settings.limits.servers ?? LIMITS.servers;
+  const isOver = !ids.has(server.id) && ids.size >= max;
+  if (!isOver) ids.add(server.id);
+  if (!isOver || server.refusal !== null) return server;
+  const message = `mcpServers.${server.id} (${faults.file}:${server.line}): more than ${max} servers`;
+  const hint = `Remove servers, or raise "limits": { "servers": ${max} } in ${userFile}.`;
+  return { ...server, refusal: failure('CONFIG_LIMIT', message, hint) };
+}

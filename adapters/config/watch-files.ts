@@ -1,0 +1,144 @@
+import { type FSWatcher, statSync, watch } from 'node:fs';
+import { basename } from 'node:path';
+import type { ClockPort } from '../../actors/ports.js';
+import { createDebounce } from './debounce.js';
+import { watchPoints } from './watch-points.js';
+
+/** How often files are looked at where the system cannot watch them (no watches left, a network disk). */
+const POLL_MS = 2_000;
+/** Links may move while they are walked; the walk is repeated until it comes out the same. */
+const WALKS_MAX = 5;
+
+/**
+ * Tells, debounced, when any of the files may have changed: written, replaced, removed, created, or reached by another
+ * link. Watches directories, not files, for a file that is replaced takes its watch with it. `close` leaves nothing behind.
+ */
+export function watchFiles(files: readonly string[], changed: () => void, clock: ClockPort): { close(): Promise<void> } {
+  const debounce = createDebounce(changed, clock);
+  const polling = createPolling(files, () => debounce.touch(), clock);
+  let points = new Map<string, Set<string>>();
+
+  const directories = createDirectoryWatches(
+    (dir, name) => {
+      // A directory that goes away is told under its own name, and its watch is dead even if another takes its place.
+      const isItself = name === basename(dir);
+      if (name !== null && !isItself && points.get(dir)?.has(name) !== true) return;
+      if (isItself) directories.drop(dir);
+      arm();
+      debounce.touch();
+    },
+    () => polling.start(),
+  );
+
+  const arm = (): void => {
+    let before = '';
+    for (let walk = 0; walk < WALKS_MAX; walk += 1) {
+      points = pointsByDirectory(files);
+      const now = JSON.stringify([...points].map(([dir, names]) => [dir, ...names]));
+      if (now === before) return;
+      before = now;
+      directories.keepOnly([...points.keys()]);
+    }
+  };
+
+  arm();
+  return {
+    close() {
+      directories.keepOnly([]);
+      debounce.stop();
+      polling.stop();
+      return Promise.resolve();
+    },
+  };
+}
+
+function pointsByDirectory(files: readonly string[]): Map<string, Set<string>> {
+  const byDirectory = new Map<string, Set<string>>();
+  for (const { dir, name } of files.flatMap(watchPoints)) {
+    const names = byDirectory.get(dir) ?? new Set();
+    byDirectory.set(dir, names.add(name));
+  }
+  return byDirectory;
+}
+
+interface DirectoryWatches {
+  drop(dir: string): void;
+  /** Opens what is missing and closes the rest. */
+  keepOnly(dirs: readonly string[]): void;
+}
+
+function createDirectoryWatches(onEvent: (dir: string, name: string | null) => void, unwatchable: () => void): DirectoryWatches {
+  const open = new Map<string, { readonly watcher: FSWatcher; readonly inode: string }>();
+
+  const drop = (dir: string): void => {
+    open.get(dir)?.watcher.close();
+    open.delete(dir);
+  };
+  const add = (dir: string, inode: string): void => {
+    try {
+      const watcher = watch(dir, { persistent: false }, (_event, name) => {
+        if (open.get(dir)?.watcher === watcher) onEvent(dir, name);
+      });
+      watcher.on('error', () => {
+        if (open.get(dir)?.watcher !== watcher) return;
+        drop(dir);
+        unwatchable();
+      });
+      open.set(dir, { watcher, inode });
+    } catch {
+      unwatchable();
+    }
+  };
+  return {
+    drop,
+    keepOnly(dirs) {
+      for (const dir of [...open.keys()].filter((known) => !dirs.includes(known))) drop(dir);
+      for (const dir of dirs) {
+        const inode = identity(dir);
+        if (open.get(dir)?.inode === inode) continue;
+        drop(dir);
+        add(dir, inode);
+      }
+    },
+  };
+}
+
+interface Polling {
+  start(): void;
+  stop(): void;
+}
+
+/** Looks at the files themselves; runs only once something could not be watched. */
+function createPolling(files: readonly string[], changed: () => void, clock: ClockPort): Polling {
+  let timer: unknown = null;
+  let before = '';
+  const signature = (): string => files.map(identity).join();
+  const look = (): void => {
+    const now = signature();
+    if (now !== before) changed();
+    before = now;
+    timer = clock.setTimeout(look, POLL_MS);
+  };
+  return {
+    start() {
+      if (timer !== null) return;
+      before = signature();
+      timer = clock.setTimeout(look, POLL_MS);
+    },
+    stop() {
+      if (timer !== null) clock.clearTimeout(timer);
+    },
+  };
+}
+
+/** Tells one state of one file from another; of a directory, only which one it is. */
+function identity(path: string): string {
+  try {
+    const stat = statSync(path, { bigint: true, throwIfNoEntry: false });
+    if (stat === undefined) return 'absent';
+    const [dev, ino, size, time] = [stat.dev, stat.ino, stat.size, stat.mtimeNs].map(String);
+    return stat.isDirectory() ? `${dev}:${ino}` : `${dev}:${ino}:${size}:${time}`;
+  } catch {
+    return 'unreadable';
+  }
+}

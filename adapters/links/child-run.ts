@@ -1,0 +1,147 @@
+import { type Failure, failure, toFailure } from '../../actors/errors.js';
+import type { ChildPort, ClockPort, ProcessPort, StdioLaunch } from '../../actors/ports.js';
+import { FRAME_LIMITS, type FrameProblem, FrameSplitter } from '../shared/frame-splitter.js';
+import { GroupStop, type StopReport } from './group-stop.js';
+import { type Message, readMessage } from './message.js';
+import { Outbox } from './outbox.js';
+
+/** How long a process whose pipe broke is given to say by its exit what happened, in milliseconds. */
+const BROKEN_PIPE_GRACE_MS = 100;
+
+/** How a run came to its end: the process could not start, it exited, or it lives and is beyond use. */
+export interface RunEnd {
+  readonly kind: 'unstarted' | 'exited' | 'unusable';
+  readonly problem: Failure;
+}
+
+/** The same end, in the words for a process that never got to speak. */
+export function beforeHandshake({ kind, problem }: RunEnd): Failure {
+  if (kind === 'unstarted' || problem.code !== 'LINK_LOST') return problem;
+  return failure(kind === 'exited' ? 'EXITED_EARLY' : 'INITIALIZE_FAILED', problem.message);
+}
+
+export interface RunEvents {
+  started(pid: number): void;
+  message(message: Message): void;
+  /** A large frame is on its way; whether somebody waits for it. */
+  wants(id: string | number): boolean;
+  /** An answer was dropped for its size or shape. */
+  dropped(id: string | number, problem: Failure): void;
+  noise(sample: string): void;
+  stderr(bytes: Uint8Array): void;
+  /** At most once, and not after `stop`. */
+  ended(end: RunEnd): void;
+}
+
+/** One life of one process: its pipes as messages, one end, and the stop that leaves nothing of it. */
+export class ChildRun {
+  readonly #clock: ClockPort;
+  readonly #events: RunEvents;
+  readonly #child: ChildPort;
+  readonly #stop: GroupStop;
+  readonly outbox: Outbox;
+  /** Settles when the process runs or never will. */
+  readonly up: Promise<void>;
+  #isUp: () => void = () => undefined;
+  #isOver = false;
+  #brokenTimer: unknown = null;
+
+  constructor(deps: { readonly process: ProcessPort; readonly clock: ClockPort }, launch: StdioLaunch, events: RunEvents) {
+    this.#clock = deps.clock;
+    this.#events = events;
+    this.up = new Promise((resolve) => {
+      this.#isUp = resolve;
+    });
+    const splitter = this.#splitter();
+    this.#child = deps.process.spawn(launch, {
+      started: (pid) => this.#started(pid),
+      failed: (error) => this.#failed(error),
+      stdout: (chunk) => {
+        if (!this.#isOver) splitter.push(chunk);
+      },
+      stderr: (chunk) => events.stderr(chunk),
+      exited: (code, signal) => this.#exited(code, signal),
+      inputFailed: (error) => this.#broke(error),
+    });
+    this.outbox = new Outbox(this.#child);
+    this.#stop = new GroupStop(this.#child, this.#clock);
+  }
+
+  get pid(): number | null {
+    return this.#child.pid;
+  }
+
+  /** Takes nothing more in either direction and ends the process group; joins a stop under way. */
+  stop(): Promise<StopReport> {
+    this.#finish();
+    return this.#stop.stop();
+  }
+
+  #splitter(): FrameSplitter {
+    const events = this.#events;
+    return new FrameSplitter({
+      frame: (text) => {
+        if (this.#isOver) return;
+        const message = readMessage(text);
+        if (message === null) events.noise(text.slice(0, 256));
+        else events.message(message);
+      },
+      noise: (sample) => events.noise(sample),
+      wants: (id) => !this.#isOver && events.wants(id),
+      dropped: (problem, id) => this.#dropped(problem, id),
+    });
+  }
+
+  #started(pid: number): void {
+    if (!this.#isOver) this.#events.started(pid);
+    this.#isUp();
+  }
+
+  #dropped(problem: FrameProblem, id: string | number | null): void {
+    if (this.#isOver) return;
+    const tooLarge = failure('MESSAGE_TOO_LARGE', DROP_REASONS[problem]);
+    if (id !== null) this.#events.dropped(id, tooLarge);
+    else if (problem === 'bytes') this.#end({ kind: 'unusable', problem: tooLarge });
+    else this.#events.noise(DROP_REASONS[problem]);
+  }
+
+  #failed(error: unknown): void {
+    this.#stop.leaderGone();
+    this.#end({ kind: 'unstarted', problem: toFailure(error, 'SPAWN_FAILED') });
+  }
+
+  #exited(code: number | null, signal: string | null): void {
+    this.#stop.leaderGone();
+    const how = signal === null ? `exit code ${String(code)}` : `signal ${signal}`;
+    this.#end({ kind: 'exited', problem: failure('LINK_LOST', `The process ended (${how}).`) });
+  }
+
+  #broke(error: unknown): void {
+    if (this.#isOver || this.#brokenTimer !== null) return;
+    const why = error instanceof Error ? error.message : 'a pipe broke';
+    this.#brokenTimer = this.#clock.setTimeout(() => {
+      this.#end({ kind: 'unusable', problem: failure('LINK_LOST', `The process lives, but its pipes do not: ${why}`) });
+    }, BROKEN_PIPE_GRACE_MS);
+  }
+
+  #end(end: RunEnd): void {
+    if (this.#isOver) return;
+    this.#finish();
+    this.#events.ended(end);
+  }
+
+  #finish(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    if (this.#brokenTimer !== null) this.#clock.clearTimeout(this.#brokenTimer);
+    this.outbox.close();
+    this.#isUp();
+  }
+}
+
+const DROP_REASONS: Readonly<Record<FrameProblem, string>> = {
+  bytes: `A message of the server is larger than ${FRAME_LIMITS.bytesMax} bytes.`,
+  depth: `A message of the server is nested deeper than ${FRAME_LIMITS.depthMax} levels.`,
+  nodes: `A message of the server holds more than ${FRAME_LIMITS.nodesMax} values.`,
+  unwanted: `A message of more than ${FRAME_LIMITS.inlineBytesMax} bytes that nobody waits for.`,
+};

@@ -1,0 +1,108 @@
+import { access, constants, realpath, stat } from 'node:fs/promises';
+import { basename, extname, isAbsolute, join, resolve } from 'node:path';
+import type { ConfigScope, ServerDefinition } from '../../actors/ports.js';
+import { errorCode, isInside, isWorkspaceLayer, refusal } from './paths.js';
+
+export interface ResolveOptions {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly platform: NodeJS.Platform;
+}
+
+export type ResolveCommand = (definition: ServerDefinition, scope: ConfigScope, cwd: string) => Promise<string>;
+
+/** What Windows can start without a shell. */
+const EXTENSIONS = ['.exe', '.com'] as const;
+
+/**
+ * Finds the one file a command stands for: canonical, absolute, executable. Names are looked up on the host's PATH; empty
+ * and relative entries and the workspace's own `node_modules/.bin` never count, and for a workspace's server nothing inside
+ * the workspace does. Rejects with `REFUSED_COMMAND`, also when the real path cannot be told.
+ */
+export function createResolveCommand({ env, platform }: ResolveOptions): ResolveCommand {
+  // Where a user's command was found last: looked at before every start, but not searched for again.
+  const found = new Map<string, string>();
+  let foundOn = '';
+
+  const search = async (definition: ServerDefinition, command: string, root: string): Promise<string> => {
+    const directories = (env['PATH'] ?? '').split(platform === 'win32' ? ';' : ':').filter((entry) => isAbsolute(entry));
+    for (const directory of directories) {
+      for (const name of candidates(command, platform)) {
+        const path = join(directory, name);
+        if ((await isExecutable(path)) && !(await isWithheld(directory, root, isWorkspaceLayer(definition)))) return path;
+      }
+    }
+    const hint = `Give its absolute path, or start the host with a PATH that has it. Looked in: ${directories.join(' ')}`;
+    throw refusal('REFUSED_COMMAND', definition, 'command', 'there is no executable of this name on the PATH', hint);
+  };
+
+  const remembered = async (definition: ServerDefinition, command: string, root: string): Promise<string> => {
+    if (foundOn !== env['PATH']) found.clear();
+    foundOn = env['PATH'] ?? '';
+    const key = JSON.stringify([root, command]);
+    const known = found.get(key);
+    if (known !== undefined && (await isExecutable(known))) return known;
+    const path = await search(definition, command, root);
+    found.set(key, path);
+    return path;
+  };
+
+  return async (definition, { root }, cwd) => {
+    const { command = '' } = definition;
+    if (command === '' || command.includes('\0')) throw refusal('REFUSED_COMMAND', definition, 'command', 'is no name of a file');
+    const find = isWorkspaceLayer(definition) ? search : remembered;
+    const path = locate(definition, command, cwd) ?? (await find(definition, command, root));
+    return canonical(definition, path, platform);
+  };
+}
+
+/** The path a command with a separator means; `null` for a bare name. */
+function locate(definition: ServerDefinition, command: string, cwd: string): string | null {
+  if (command.startsWith('~')) {
+    throw refusal(
+      'REFUSED_COMMAND',
+      definition,
+      'command',
+      'no shell runs here that would expand "~"',
+      'Write the absolute path.',
+    );
+  }
+  if (command.split(/[/\\]/).includes('..')) throw refusal('REFUSED_COMMAND', definition, 'command', 'has a ".." segment');
+  if (isAbsolute(command)) return command;
+  if (basename(command) === command) return null;
+  if (isWorkspaceLayer(definition)) return resolve(cwd, command);
+  const hint = 'Write the absolute path; a relative one would run whatever a workspace puts there.';
+  throw refusal('REFUSED_COMMAND', definition, 'command', 'is a relative path', hint);
+}
+
+function candidates(command: string, platform: NodeJS.Platform): readonly string[] {
+  if (platform !== 'win32' || extname(command) !== '') return [command];
+  return [...EXTENSIONS, '.cmd', '.bat'].map((extension) => command + extension);
+}
+
+/** Whether a directory of the PATH does not count, wherever its name pretends to be. */
+async function isWithheld(directory: string, root: string, isWorkspaceServer: boolean): Promise<boolean> {
+  const real = await realpath(directory).catch(() => null);
+  if (real === null) return true;
+  return isWorkspaceServer ? isInside(real, root) : real === join(root, 'node_modules', '.bin');
+}
+
+async function isExecutable(path: string): Promise<boolean> {
+  try {
+    const [stats] = await Promise.all([stat(path), access(path, constants.X_OK)]);
+    return stats.isFile();
+  } catch {
+    return false;
+  }
+}
+
+async function canonical(definition: ServerDefinition, path: string, platform: NodeJS.Platform): Promise<string> {
+  const real = await realpath(path).catch((error: unknown) => {
+    throw refusal('REFUSED_COMMAND', definition, 'command', `cannot be resolved (${errorCode(error)})`);
+  });
+  if (!(await isExecutable(real))) throw refusal('REFUSED_COMMAND', definition, 'command', 'is not an executable file');
+  if (platform === 'win32' && !EXTENSIONS.some((extension) => real.toLowerCase().endsWith(extension))) {
+    const hint = 'Name the program itself, such as node with the script as its argument.';
+    throw refusal('REFUSED_COMMAND', definition, 'command', 'is a script that only a shell could start', hint);
+  }
+  return real;
+}

@@ -1,0 +1,88 @@
+import type { ConfigScope, DigestPort, HttpLaunch, ServerDefinition, StdioLaunch, VetPort, Vetted } from '../../actors/ports.js';
+import { type CodeFile, httpCard, stdioCard } from './approval-card.js';
+import { childEnv } from './child-env.js';
+import { codeFiles } from './code-files.js';
+import { type ContentDigest, createContentDigest } from './content-digest.js';
+import { errorCode, isInside, isWorkspaceLayer, refusal } from './paths.js';
+import { createResolveCommand } from './resolve-command.js';
+import { workingDirectory } from './working-directory.js';
+
+export interface VetOptions {
+  /** The host's environment. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly digest: DigestPort;
+  /** Value of `MCP_SUP_ID` in every server's environment; no part of a fingerprint. */
+  readonly marker: string;
+  readonly platform?: NodeJS.Platform;
+}
+
+/**
+ * Says exactly what would run, and asks the disk anew every time. Only a workspace's servers have a fingerprint and a card,
+ * and only for them is content read; a user's own start as fast as their path can be told.
+ */
+export function createVet({ env, digest, marker, platform = process.platform }: VetOptions): VetPort {
+  const resolveCommand = createResolveCommand({ env, platform });
+  const content = createContentDigest();
+
+  const stdio = async (definition: ServerDefinition, scope: ConfigScope): Promise<Vetted> => {
+    const wholeEnv = childEnv(definition, env, marker);
+    const cwd = await workingDirectory(definition, scope);
+    const command = await resolveCommand(definition, scope, cwd);
+    const launch: StdioLaunch = { transport: 'stdio', command, args: definition.args, cwd, env: wholeEnv };
+    if (!isWorkspaceLayer(definition)) return { launch, fingerprint: null, card: null };
+
+    const paths = [command, ...(await codeFiles(definition, scope.root, cwd))];
+    const files = await digestAll(definition, paths, scope.root, content);
+    const { args } = launch;
+    const fingerprint = digest.ofJson({
+      transport: 'stdio',
+      command,
+      args,
+      cwd,
+      env: definition.env,
+      files: files.map(({ path, sha256 }) => [path, sha256]),
+    });
+    return { launch, fingerprint, card: stdioCard(definition, launch, files, fingerprint, digest) };
+  };
+
+  const http = (definition: ServerDefinition, transport: HttpLaunch['transport']): Vetted => {
+    const { url = '', headers } = definition;
+    if (!URL.canParse(url)) throw refusal('REFUSED_URL', definition, 'url', 'is not an absolute URL');
+    const launch: HttpLaunch = { transport, url, headers };
+    if (!isWorkspaceLayer(definition)) return { launch, fingerprint: null, card: null };
+    const keyed = Object.entries(headers).map(([name, value]): [string, string] => [name.toLowerCase(), digest.keyed(value)]);
+    const fingerprint = digest.ofJson({ transport, url: canonicalUrl(url), headers: Object.fromEntries(keyed) });
+    return { launch, fingerprint, card: httpCard(definition, launch, fingerprint, digest) };
+  };
+
+  return {
+    async vet(definition, scope) {
+      return definition.transport === 'stdio' ? stdio(definition, scope) : http(definition, definition.transport);
+    },
+  };
+}
+
+/** Host case and default port as the parser writes them, fragment dropped, path and query exact. */
+function canonicalUrl(text: string): string {
+  const url = new URL(text);
+  url.hash = '';
+  return url.href;
+}
+
+/** The executable first. What lies inside the workspace is read every time: who writes there may also set file times. */
+async function digestAll(
+  definition: ServerDefinition,
+  paths: readonly string[],
+  root: string,
+  content: ContentDigest,
+): Promise<readonly CodeFile[]> {
+  const files: CodeFile[] = [];
+  for (const path of paths) {
+    const sha256 = await content.of(path, { fresh: isInside(path, root) }).catch((error: unknown) => {
+      const reason = errorCode(error) === 'Error' && error instanceof Error ? error.message : errorCode(error);
+      throw refusal('REFUSED_COMMAND', definition, 'command', `what would run cannot be read (${reason})`);
+    });
+    files.push({ path, sha256 });
+  }
+  return files;
+}

@@ -1,0 +1,114 @@
+import { writeFile } from 'node:fs/promises';
+import { cpus } from 'node:os';
+import { parseArgs } from 'node:util';
+import { inFreshProcess } from './child.js';
+import { benchCold, type ColdRow } from './cold.js';
+import { median, rounded } from './stats.js';
+import { benchWarm } from './warm.js';
+
+/**
+ * Compares with a raw pipe and with the bare SDKs in one process start, in turn: `npm run bench -- [--json FILE]
+ * [--rounds N] [--only warm,cold,rss,simulated]`. The ratios are what counts; milliseconds are of this machine, now.
+ */
+const { values } = parseArgs({
+  options: {
+    json: { type: 'string' },
+    rounds: { type: 'string', default: '11' },
+    only: { type: 'string', default: 'warm,cold,rss,simulated' },
+  },
+});
+const rounds = Number(values.rounds);
+if (!Number.isSafeInteger(rounds) || rounds < 1) throw new Error(`--rounds must be a whole number from 1, not ${values.rounds}`);
+
+const sections = { warm, cold, rss, simulated };
+type Section = keyof typeof sections;
+
+const chosen = values.only.split(',').map((name) => {
+  if (!(name in sections)) throw new Error(`--only knows ${Object.keys(sections).join(', ')}, not ${name}`);
+  return name as Section;
+});
+
+console.log(`node ${process.version}, ${cpus().length} × ${cpus()[0]?.model ?? 'unknown CPU'}, ${rounds} rounds`);
+const report: Partial<Record<Section, object>> = {};
+for (const section of chosen) report[section] = await sections[section]();
+console.log(`\n${JSON.stringify(report, null, 2)}`);
+if (values.json !== undefined) await writeFile(values.json, `${JSON.stringify(report, null, 2)}\n`);
+
+async function warm() {
+  const rows = await benchWarm(rounds);
+  print(
+    'One call of the echo server, medians of the rounds',
+    Object.entries(rows).map(([name, { p50Ms, p99Ms, callsPerSecond }]) => ({
+      client: name,
+      'p50 µs': Math.round(p50Ms * 1_000),
+      'p99 µs': Math.round(p99Ms * 1_000),
+      'calls/s, 64 at once': Math.round(callsPerSecond),
+    })),
+  );
+  const { raw, sdk1, sdk2, ours } = rows;
+  return {
+    p50xRaw: rounded(ours.p50Ms / raw.p50Ms),
+    p99xBestSdk: rounded(ours.p99Ms / Math.min(sdk1.p99Ms, sdk2.p99Ms)),
+    c64xRaw: rounded(ours.callsPerSecond / raw.callsPerSecond),
+  };
+}
+
+async function cold() {
+  const rows: ColdRow[] = [];
+  for (const servers of [1, 16, 32]) rows.push(await benchCold(servers, Math.max(5, Math.ceil(rounds / 2))));
+  print(
+    'From nothing to all listed, medians',
+    rows.map(({ servers, floorMs, oursMs }) => ({ servers, 'floor ms': Math.round(floorMs), 'ours ms': Math.round(oursMs) })),
+  );
+  return Object.fromEntries(rows.map(({ servers, floorMs, oursMs }) => [`n${servers}xFloor`, rounded(oursMs / floorMs)]));
+}
+
+async function rss() {
+  const mb = { ours: [] as number[], sdk2: [] as number[] };
+  for (let round = 0; round < 5; round += 1) {
+    for (const who of ['ours', 'sdk2'] as const) {
+      const { rssBytes } = await inFreshProcess('rss-process', who, '16');
+      mb[who].push((rssBytes ?? Number.NaN) / 1_048_576);
+    }
+  }
+  const [ours, sdk2] = [median(mb.ours), median(mb.sdk2)];
+  print('Resident with 16 idle servers, each in a fresh process', [
+    { 'ours MB': rounded(ours, 1), 'bare SDK 2 MB': rounded(sdk2, 1) },
+  ]);
+  return { overSdk2Mb: rounded(ours - sdk2, 2) };
+}
+
+async function simulated() {
+  const cases = [
+    [1, 32],
+    [1, 1_000],
+    [313, 32],
+  ] as const;
+  const rows = [];
+  for (const [workspaces, servers] of cases) {
+    const runs: Readonly<Record<string, number>>[] = [];
+    for (let run = 0; run < 3; run += 1) runs.push(await inFreshProcess('simulated-process', `${workspaces}`, `${servers}`));
+    const middle = (key: string) => median(runs.map((run) => run[key] ?? Number.NaN));
+    rows.push({ workspaces, servers, bytes: middle('bytesPerServer'), stopMs: middle('stopMs'), readyMs: middle('readyMs') });
+  }
+  print(
+    'Simulated servers, all ready; medians of 3 fresh processes',
+    rows.map(({ workspaces, servers, bytes, stopMs, readyMs }) => ({
+      'workspaces × servers': `${workspaces} × ${servers}`,
+      'bytes a server': Math.round(bytes),
+      'ready ms': Math.round(readyMs),
+      'stop ms': Math.round(stopMs),
+    })),
+  );
+  const [, thousand, many] = rows;
+  return {
+    readyBytes: Math.round(thousand?.bytes ?? Number.NaN),
+    stop313x32Ms: rounded(many?.stopMs ?? Number.NaN, 1),
+    stop1000Ms: rounded(thousand?.stopMs ?? Number.NaN, 1),
+  };
+}
+
+function print(title: string, rows: readonly object[]): void {
+  console.log(`\n${title}`);
+  console.table(rows);
+}

@@ -1,0 +1,53 @@
+import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import type { Supervisor, SupervisorOptions } from './actors/api.js';
+import type { LogPort, Ports } from './actors/ports.js';
+import { createSupervisorCore, ProcessPool } from './actors/supervisor.js';
+import { createFileConfig } from './adapters/config/file-config.js';
+import { defaultPaths, type SupervisorPaths } from './adapters/default-paths.js';
+import { createStdioLinkPort } from './adapters/links/stdio-link.js';
+import { createMemoryDb } from './adapters/memory-db.js';
+import { createNodeDigest } from './adapters/node-digest.js';
+import { createNodeProcessPort } from './adapters/node-process.js';
+import { createPrivateFiles } from './adapters/private-files.js';
+import { realPath } from './adapters/real-path.js';
+import { systemClock } from './adapters/system-clock.js';
+import { systemRandom } from './adapters/system-random.js';
+import { createVet } from './adapters/vet/vet.js';
+
+export type * from './actors/api.js';
+export { CODES, type Code, type Failure, type Stage, SupervisorError } from './actors/errors.js';
+export type { SupervisorPaths } from './adapters/default-paths.js';
+
+/** One set of live connections and running workspaces for the whole process, however many supervisors it has. */
+const pool = new ProcessPool(systemClock);
+const silent: LogPort = { write: () => undefined };
+
+/**
+ * A supervisor on this machine's files, processes and clock: the composition root. It reads nothing and starts nothing
+ * before the first `openWorkspace`, and leaves nothing behind after `close`.
+ */
+export function createSupervisor(options: SupervisorOptions & { readonly paths?: SupervisorPaths } = {}): Supervisor {
+  const { userConfig, stateDir, hostDir } = defaultPaths(options.paths ?? {}, process.env);
+  const digest = createNodeDigest();
+  const processes = createNodeProcessPort();
+  const ports: Ports = {
+    clock: systemClock,
+    random: systemRandom,
+    digest,
+    fs: createPrivateFiles({ dir: join(stateDir, 'spill') }),
+    db: createMemoryDb(),
+    config: createFileConfig({ userConfigFile: userConfig, hostDir, env: process.env, clock: systemClock, digest }),
+    vet: createVet({ env: process.env, digest, marker: randomUUID() }),
+    link: createStdioLinkPort({ process: processes, clock: systemClock }),
+    log: options.log ?? silent,
+  };
+  return createSupervisorCore(options, {
+    ports,
+    pool,
+    realPath,
+    closePorts: async () => {
+      await Promise.all([processes.closeAll(), ports.fs.close(), ports.db.close()]);
+    },
+  });
+}

@@ -1,0 +1,137 @@
+import { CODES, type Code, type Failure, failure, type ListKind } from './vocabulary.js';
+
+/** One verified item: `key` is the tool's or prompt's name, the resource's URI or the URI template. */
+export interface ListedItem {
+  readonly key: string;
+  readonly definition: { readonly [key: string]: unknown };
+}
+
+/** An item that is not offered, and why. */
+export interface SkippedItem {
+  readonly key: string;
+  readonly code: Code;
+}
+
+/** One page as the fetching actor hands it over: items already verified, a cursor only if the server gave a string. */
+export interface ListPage {
+  readonly items: readonly ListedItem[];
+  readonly skipped: readonly SkippedItem[];
+  readonly nextCursor: string | undefined;
+}
+
+export interface ListLimits {
+  readonly pages: number;
+  readonly items: number;
+}
+
+/** What one walk through a list brought home. What was verified before it ended early is kept. */
+export interface ListWalk {
+  readonly kind: ListKind;
+  readonly items: readonly ListedItem[];
+  /** In the order met, duplicates (`ITEM_DUPLICATE`) included; at most as many as items are allowed. */
+  readonly skipped: readonly SkippedItem[];
+  /** Pages read. */
+  readonly pages: number;
+  readonly state: 'complete' | 'truncated' | 'failed';
+  readonly reason: Failure | null;
+}
+
+/** A walk under way. Until it ends it is what it would be if it stopped now: truncated, for no reason yet. */
+export interface WalkProgress extends ListWalk {
+  readonly isEnded: boolean;
+  /** Cursor of the page to fetch next; `undefined` for the first, `''` is a cursor like any other. */
+  readonly cursor: string | undefined;
+  /** Cursors whose page was fetched or is about to be. */
+  readonly followed: ReadonlySet<string>;
+  readonly keys: ReadonlySet<string>;
+}
+
+export function startWalk(kind: ListKind): WalkProgress {
+  return {
+    kind,
+    items: [],
+    skipped: [],
+    pages: 0,
+    state: 'truncated',
+    reason: null,
+    isEnded: false,
+    cursor: undefined,
+    followed: new Set(),
+    keys: new Set(),
+  };
+}
+
+/** Takes one page in and says whether and where the walk goes on. Caps and loops end it with what it has. */
+export function takePage(walk: WalkProgress, page: ListPage, limits: ListLimits): WalkProgress {
+  const read = appendItems({ ...walk, pages: walk.pages + 1 }, page, limits);
+  if (read.isEnded) return read;
+  const { nextCursor } = page;
+  if (nextCursor === undefined) return { ...read, isEnded: true, state: 'complete' };
+  if (walk.followed.has(nextCursor)) {
+    return endTruncated(
+      read,
+      'LIST_CURSOR_LOOP',
+      `The ${walk.kind} list led back to a cursor already followed after page ${read.pages}`,
+    );
+  }
+  if (read.pages >= limits.pages) {
+    return endTruncated(read, 'LIST_TRUNCATED_PAGES', `The ${walk.kind} list has more than ${limits.pages} pages`);
+  }
+  return { ...read, cursor: nextCursor, followed: new Set(walk.followed).add(nextCursor) };
+}
+
+/** Ends a walk whose next page could not be read. */
+export function failWalk(walk: WalkProgress, reason: Failure): WalkProgress {
+  return { ...walk, isEnded: true, state: 'failed', reason };
+}
+
+/** The result without the bookkeeping of the way there. */
+export function walkResult({ kind, items, skipped, pages, state, reason }: WalkProgress): ListWalk {
+  return { kind, items, skipped, pages, state, reason };
+}
+
+/** Why a page could not be read: a failure that was thrown keeps its code, anything else is `LIST_FAILED`. */
+export function pageFailure(thrown: unknown): Failure {
+  const { code, message, hint } = toRecord(thrown);
+  // Nothing is converted: an object's own toString may throw.
+  const text =
+    [message, thrown].find((one): one is string => typeof one === 'string' && one !== '') ?? 'The page could not be read';
+  if (!isCode(code)) return failure('LIST_FAILED', text);
+  return failure(code, text, typeof hint === 'string' ? hint : undefined);
+}
+
+function appendItems(walk: WalkProgress, page: ListPage, limits: ListLimits): WalkProgress {
+  const items = [...walk.items];
+  const skipped = [...walk.skipped];
+  const keys = new Set(walk.keys);
+  const added = (): WalkProgress => ({ ...walk, items, skipped, keys });
+  const overflow = (what: string): WalkProgress =>
+    endTruncated(added(), 'LIST_TRUNCATED_ITEMS', `The ${walk.kind} list has more than ${limits.items} ${what}`);
+
+  // Unusable items are bounded too: a server could otherwise fill the memory with what nobody can use.
+  for (const item of page.items) {
+    if (!keys.has(item.key)) {
+      if (items.length >= limits.items) return overflow('items');
+      keys.add(item.key);
+      items.push(item);
+    } else {
+      if (skipped.length >= limits.items) return overflow('unusable items');
+      skipped.push({ key: item.key, code: 'ITEM_DUPLICATE' });
+    }
+  }
+  for (const item of page.skipped) {
+    if (skipped.length >= limits.items) return overflow('unusable items');
+    skipped.push(item);
+  }
+  return added();
+}
+
+function endTruncated(walk: WalkProgress, code: Code, message: string): WalkProgress {
+  return { ...walk, isEnded: true, state: 'truncated', reason: failure(code, message) };
+}
+
+function toRecord(value: unknown): { readonly code?: unknown; readonly message?: unknown; readonly hint?: unknown } {
+  return typeof value === 'object' && value !== null ? value : {};
+}
+
+const isCode = (value: unknown): value is Code => typeof value === 'string' && Object.hasOwn(CODES, value);

@@ -1,0 +1,74 @@
+import { matchesGlob } from './glob.js';
+import type { LayerName, ServerId } from './vocabulary.js';
+
+export type Verdict = 'allow' | 'ask' | 'deny';
+
+/** A rule for the tools of one server. `tool` is a glob over the original name; `null` stands for the whole server. */
+export interface ToolRule {
+  readonly server: ServerId;
+  readonly tool: string | null;
+  readonly verdict: Verdict;
+  readonly layer: LayerName;
+}
+
+export interface PolicyQuestion {
+  readonly server: ServerId;
+  /** The name the server gave; `resources/read` and `prompts/get` for those requests. */
+  readonly tool: string;
+  /** The layer whose definition serves the id now. */
+  readonly servedBy: LayerName;
+  /** Of every layer, in any order. */
+  readonly rules: readonly ToolRule[];
+  /** Globs of the serving definition's `approveTools`. */
+  readonly approveTools: readonly string[];
+  /** Whether a remembered grant names this very tool with its current definition. */
+  readonly granted: boolean;
+}
+
+export interface PolicyAnswer {
+  readonly verdict: Verdict;
+  /** The rule that decided, in words. */
+  readonly rule: string;
+}
+
+/**
+ * Decides a call: a deny of any layer, then a remembered grant, then an explicit ask of any layer, then an allow or
+ * `approveTools` of the user, else ask. An allow counts only from the user or a plugin, and only for a server one of them
+ * defines. What cannot be evaluated is a deny.
+ */
+export function decidePolicy(question: PolicyQuestion): PolicyAnswer {
+  try {
+    return decide(question);
+  } catch {
+    return { verdict: 'deny', rule: 'a rule that cannot be evaluated' };
+  }
+}
+
+/** The policy's verdict after the host's own word on the call, which can only tighten it. */
+export function tighten(answer: PolicyAnswer, word: unknown): PolicyAnswer {
+  if (word === 'deny') return { verdict: 'deny', rule: 'deny by the host' };
+  if (word === 'ask' && answer.verdict === 'allow') return { verdict: 'ask', rule: 'ask by the host' };
+  return answer;
+}
+
+function decide({ server, tool, servedBy, rules, approveTools, granted }: PolicyQuestion): PolicyAnswer {
+  let asked: ToolRule | null = null;
+  let allowed: ToolRule | null = null;
+  for (const rule of rules) {
+    if (rule.server !== server || !(rule.tool === null || matchesGlob(rule.tool, tool))) continue;
+    if (rule.verdict === 'ask') asked ??= rule;
+    else if (rule.verdict !== 'allow') return { verdict: 'deny', rule: inWords(rule) };
+    else if (isUsers(rule.layer) && isUsers(servedBy)) allowed ??= rule;
+  }
+  if (granted) return { verdict: 'allow', rule: 'a remembered grant' };
+  if (asked !== null) return { verdict: 'ask', rule: inWords(asked) };
+  if (allowed !== null) return { verdict: 'allow', rule: inWords(allowed) };
+  const approved = isUsers(servedBy) ? approveTools.find((glob) => matchesGlob(glob, tool)) : undefined;
+  if (approved !== undefined) return { verdict: 'allow', rule: `approveTools "${approved}" of ${servedBy}` };
+  return { verdict: 'ask', rule: 'ask, as no rule says otherwise' };
+}
+
+const isUsers = (layer: LayerName): boolean => layer === 'user' || layer.startsWith('plugin:');
+
+const inWords = ({ verdict, server, tool, layer }: ToolRule): string =>
+  `${verdict} "${tool === null ? server : `${server}.${tool}`}" of ${layer}`;

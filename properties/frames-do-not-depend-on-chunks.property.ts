@@ -1,0 +1,44 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { readMessage } from '../adapters/links/message.js';
+import { type FrameLimits, FrameSplitter } from '../adapters/shared/frame-splitter.js';
+
+const limits: FrameLimits = { inlineBytesMax: 40, bytesMax: 120, depthMax: 4, nodesMax: 12 };
+
+/** Lines near every limit: messages, broken ones, noise and bytes that are no text. */
+const line = fc.oneof(
+  fc.json({ maxDepth: 6 }),
+  fc
+    .record({ jsonrpc: fc.constant('2.0'), id: fc.constantFrom('c1', 'c2', 3), result: fc.jsonValue() })
+    .map((message) => JSON.stringify(message)),
+  fc.string({ maxLength: 200 }).map((text) => JSON.stringify({ id: 'c1', text })),
+  fc.string({ unit: 'binary', maxLength: 200 }).map((text) => text.replaceAll('\n', ' ')),
+  fc.constantFrom('', '  ', '\r', '{', '{"id":', '{"jsonrpc":"2.0","id":"c1"}', '[1,2]', '\uFEFF{"a":1}'),
+);
+const stream = fc
+  .array(fc.tuple(line, fc.constantFrom('\n', '\r\n')), { maxLength: 20, size: 'max' })
+  .map((lines) => Buffer.from(lines.flat().join('')));
+
+function split(bytes: Buffer, cuts: readonly number[]): unknown[] {
+  const told: unknown[] = [];
+  const splitter = new FrameSplitter(
+    {
+      frame: (text) => void told.push(['frame', text.trim(), readMessage(text)?.kind]),
+      noise: () => void told.push(['noise']),
+      wants: (id) => id === 'c1',
+      dropped: (problem, id) => void told.push([problem, problem === 'bytes' ? null : id]),
+    },
+    limits,
+  );
+  const places = [0, ...cuts.map((cut) => cut % (bytes.length + 1)), bytes.length].sort((a, b) => a - b);
+  places.slice(1).forEach((end, at) => splitter.push(bytes.subarray(places[at], end)));
+  return told;
+}
+
+test('S156: however the bytes are cut, the same frames come out in the same order, and nothing throws', () => {
+  fc.assert(
+    fc.property(stream, fc.array(fc.nat(), { maxLength: 40 }), (bytes, cuts) => {
+      expect(split(bytes, cuts)).toEqual(split(bytes, []));
+    }),
+  );
+});

@@ -1,0 +1,89 @@
+import { describe, expect, test } from 'vitest';
+import { parseCommandLine } from '../adapters/cli/parse.js';
+
+const read = (...argv: string[]) => parseCommandLine(argv);
+const flags = { trust: false, enable: [], approve: [], json: false, connect: false, once: false };
+
+describe('the command line', () => {
+  test('reads a command, its operands and the common options in any order', () => {
+    expect(read('--json', 'call', '--workspace', 'a', 'mcp__x__y', '--timeout', '500', '{"a":1}')).toEqual({
+      kind: 'run',
+      command: 'call',
+      operands: ['mcp__x__y', '{"a":1}'],
+      flags: { ...flags, json: true, workspace: 'a', timeoutMs: 500 },
+    });
+  });
+
+  test('takes --enable and --approve as often as they are given', () => {
+    expect(read('status', '--trust', '--enable', 'a', '--enable=b', '--approve', 'f1', '--approve', 'f2')).toMatchObject({
+      kind: 'run',
+      flags: { trust: true, enable: ['a', 'b'], approve: ['f1', 'f2'] },
+    });
+  });
+
+  test('takes the words of a search as they are typed', () => {
+    expect(read('search', 'read', 'file')).toMatchObject({ kind: 'run', operands: ['read', 'file'] });
+  });
+
+  test('shows help and version whatever else is there', () => {
+    expect(read('--help')).toEqual({ kind: 'help' });
+    expect(read('call', '-h')).toEqual({ kind: 'help' });
+    expect(read('--version')).toEqual({ kind: 'version' });
+  });
+
+  test.each(['serve', 'enable', 'disable', 'trust', 'untrust', 'remote', 'remove', 'authorize', 'import'])(
+    'says that this version does not have "%s", even with options it will have one day',
+    (command) => {
+      expect(read('--workspace', '.', command, 'x', '--port', '1')).toEqual({
+        kind: 'usage',
+        message: `This version does not have the command "${command}".`,
+      });
+    },
+  );
+
+  test('says that nothing typed means a command this version does not have', () => {
+    expect(read()).toMatchObject({ kind: 'usage', message: expect.stringContaining('serve') as string });
+  });
+
+  test.each([
+    [['nope'], 'no command "nope"'],
+    [['toString'], 'no command "toString"'],
+    [['status', '--nope'], '--nope'],
+    [['status', 'x'], 'takes no operand'],
+    [['search'], 'needs QUERY'],
+    [['call'], 'needs NAME [ARGS]'],
+    [['call', 'n', '{}', 'x'], 'takes NAME [ARGS]'],
+    [['test', ''], 'empty text'],
+    [['status', '--workspace'], '--workspace'],
+    [['status', '--enable='], '--enable needs a value'],
+    [['status', '--json=yes'], '--json'],
+    [['search', 'x', '--connect'], '--connect belongs to "status"'],
+    [['status', '--once'], '--once belongs to "example"'],
+    [['example', '--user-config', 'f'], '"example" brings its own'],
+    [['example', '--json'], 'no --json'],
+  ])('refuses %j', (argv, message) => {
+    expect(read(...argv)).toMatchObject({ kind: 'usage', message: expect.stringContaining(message) as string });
+  });
+
+  test.each(['0', '-1', '1.5', '1e3', '', ' 5', '2147483648', '99999999999'])(
+    'refuses --timeout=%s rather than guess',
+    (text) => {
+      expect(read('status', `--timeout=${text}`)).toMatchObject({
+        kind: 'usage',
+        message: expect.stringContaining('--timeout') as string,
+      });
+    },
+  );
+
+  test.each(['--workspace', '--user-config', '--state-dir', '--timeout'])('refuses %s twice rather than pick one', (option) => {
+    expect(read('status', option, '1', option, '2')).toMatchObject({
+      kind: 'usage',
+      message: `${option} is given 2 times and counts once.`,
+    });
+  });
+
+  test('repeats nothing raw that could move a cursor (S094)', () => {
+    const { message } = read('\u001b[2Jx') as { readonly message: string };
+    expect(message).toBe('There is no command "\\u001b[2Jx".');
+  });
+});

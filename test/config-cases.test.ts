@@ -1,0 +1,150 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { expect, test } from 'vitest';
+import type { LayerReading, ServerDefinition } from '../actors/ports.js';
+import { caseFile } from './support/case-file.js';
+import { type ConfigFolder, configFolder, serverOf } from './support/config-files.js';
+
+/** What a fixture of `test/cases` says of itself; only what these tests judge. */
+interface Expected {
+  readonly bug: string;
+  readonly outcome: 'accept' | 'accept-with-warning' | 'partial' | 'reject' | 'needs-approval';
+  readonly env?: Readonly<Record<string, string>>;
+  readonly expect?: Readonly<Record<string, unknown>>;
+  readonly servers?: Readonly<Record<string, 'ok' | 'config-error' | 'reported'>>;
+  readonly forbidden?: readonly string[];
+}
+
+const directory = new URL('./cases/', import.meta.url);
+const fixtures = readdirSync(directory).filter((name) => name.endsWith('.mcp.json'));
+const expectedOf = (name: string): Expected => caseFile<Expected>(`${name}.expect.json`);
+const decidedOtherwise = caseFile<Record<string, string>>('decided-otherwise.json');
+
+async function readFixture(folder: ConfigFolder, name: string): Promise<LayerReading> {
+  const bytes = await readFile(new URL(name, directory));
+  return (await folder.read({ user: bytes })).user;
+}
+
+test('the fixtures are there', () => {
+  expect(fixtures.length).toBeGreaterThan(10);
+});
+
+test.each(fixtures.filter((name) => !(expectedOf(name).bug in decidedOtherwise && expectedOf(name).outcome === 'partial')))(
+  '%s, read as the user file, comes out as its report asks',
+  async (name) => {
+    const expected = expectedOf(name);
+    await using folder = await configFolder(expected.env);
+    const reading = await readFixture(folder, name);
+    // B179 is an accepted shape in its report and a rejected one here; what it is about is judged below.
+    if (expected.bug === 'B179') return;
+    expect(reading.state).toBe(expected.outcome === 'reject' ? 'rejected' : 'valid');
+    if (expected.outcome === 'reject')
+      expect(reading.errors[0]).toMatchObject({ code: 'CONFIG_SYNTAX', line: expect.any(Number) as number });
+    if (expected.outcome === 'accept')
+      expect(reading.servers.map(({ refusal }) => refusal)).toEqual(reading.servers.map(() => null));
+    if (expected.outcome === 'accept-with-warning') expect(reading.warnings).not.toEqual([]);
+    for (const [id, state] of Object.entries(expected.servers ?? {})) {
+      expect(serverOf(reading, id).refusal === null ? 'ok' : 'config-error').toBe(state);
+    }
+    for (const [path, value] of Object.entries(expected.expect ?? {})) expect(at(reading, path)).toEqual(value);
+  },
+);
+
+test('an unset variable is named together with its field, and nothing of that server may start (B061)', async () => {
+  await using folder = await configFolder({ EMPTY: '' });
+  const reading = await readFixture(folder, 'B061-var-unset.mcp.json');
+  expect(serverOf(reading, 'bad').refusal?.message).toMatch(/headers\.Authorization.*NOPE/);
+  expect(serverOf(reading, 'good').env).toEqual({ E: '', D: 'd' });
+});
+
+test('every wrong type is told with its path, and the file is rejected whole (B072)', async () => {
+  await using folder = await configFolder();
+  const reading = await readFixture(folder, 'B072-wrong-types.mcp.json');
+  expect(reading).toMatchObject({ state: 'rejected', servers: [] });
+  expect(reading.errors.map(({ key }) => key.replace('mcpServers.', ''))).toEqual([
+    't.timeout',
+    't.idleTimeout',
+    'u.args',
+    'v.env.A',
+    'x',
+    'y',
+  ]);
+});
+
+test('names of prototypes pollute nothing; a bad id rejects the file whole (B082)', async () => {
+  await using folder = await configFolder();
+  const reading = await readFixture(folder, 'B082-proto-names.mcp.json');
+  expect(reading.state).toBe('rejected');
+  expect(reading.errors.map(({ key }) => key)).toEqual(expect.arrayContaining(['mcpServers.__proto__', 'mcpServers.']));
+  expect(({} as { command?: string }).command).toBeUndefined();
+  const { user } = await folder.read({
+    user: { mcpServers: { constructor: { command: 'x' }, hasOwnProperty: { command: 'y' } } },
+  });
+  expect(user.servers.map(({ id, command }) => [id, command])).toEqual([
+    ['constructor', 'x'],
+    ['hasOwnProperty', 'y'],
+  ]);
+});
+
+test('no value of a rejected file is in its faults (B179)', async () => {
+  await using folder = await configFolder();
+  const reading = await readFixture(folder, 'B179-secrets.mcp.json');
+  const told = JSON.stringify([reading.errors, reading.warnings]);
+  expect(reading.state).toBe('rejected');
+  for (const secret of [...(expectedOf('B179-secrets.mcp.json').forbidden ?? []), 'SENTINEL-3'])
+    expect(told).not.toContain(secret);
+});
+
+test('a fresh clone lists its servers as the workspace\u2019s own, each for a question of its own (B170)', async () => {
+  await using folder = await configFolder();
+  const project = readFileSync(new URL('B170-fresh-clone.mcp.json', directory), 'utf8');
+  const { project: reading } = await folder.read({ project });
+  expect(reading.servers.map(({ id, layer, isRemote }) => [id, layer, isRemote])).toEqual([
+    ['normal-tool', 'workspace', false],
+    ['remote', 'workspace', true],
+  ]);
+});
+
+interface Layers {
+  readonly user: object;
+  readonly workspace: object;
+}
+
+test('an entry that only switches is a fault, and "disabled" changes nothing (B069)', async () => {
+  await using folder = await configFolder();
+  const { user, workspace } = caseFile<Layers>('B069-sticky-disable.layers.json');
+  const { user: mine, project } = await folder.read({ user, project: workspace });
+  expect(mine.warnings[0]).toMatchObject({
+    key: 'mcpServers.firecrawl.disabled',
+    message: expect.stringContaining('disable firecrawl') as string,
+  });
+  expect(project).toMatchObject({ state: 'rejected', servers: [] });
+});
+
+test('the same id in two layers is two servers, nothing of one merged into the other (B172, S032)', async () => {
+  await using folder = await configFolder();
+  const { user, workspace } = caseFile<Layers>('B172-shadow.layers.json');
+  const { user: mine, project } = await folder.read({ user, project: workspace });
+  const [own, theirs] = [serverOf(mine, 'github'), serverOf(project, 'github')];
+  expect(own).toMatchObject({ layer: 'user', transport: 'http', args: [] });
+  expect(theirs).toMatchObject({ layer: 'workspace', transport: 'stdio', policies: [], headers: {} });
+  expect(theirs.url).toBeUndefined();
+  expect(theirs.configHash).not.toBe(own.configHash);
+});
+
+test('keys by which a workspace approves itself are ignored and told (B177)', async () => {
+  await using folder = await configFolder();
+  const { workspace } = caseFile<Layers>('B177-self-approving.layers.json');
+  const { project } = await folder.read({ project: workspace });
+  expect(serverOf(project, 's')).toMatchObject({ env: {}, policies: [], approveTools: [], lifecycle: 'lazy' });
+  expect(project.warnings.map(({ key }) => key)).toEqual(
+    expect.arrayContaining(['settings', 'mcpServers.s.trust', 'mcpServers.s.autoApprove', 'mcpServers.s.alwaysAllow']),
+  );
+});
+
+/** `h.headers.Authorization` → that value of the server `h`. */
+function at(reading: LayerReading, path: string): unknown {
+  const [id = '', ...keys] = path.split('.');
+  const server: ServerDefinition = serverOf(reading, id);
+  return keys.reduce<unknown>((value, key) => (value as Record<string, unknown>)[key], server);
+}

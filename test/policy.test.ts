@@ -1,0 +1,188 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { matchesGlob } from '../machines/glob.js';
+import { decidePolicy, type PolicyQuestion, type ToolRule, tighten, type Verdict } from '../machines/policy.js';
+import type { LayerName } from '../machines/vocabulary.js';
+
+const question: PolicyQuestion = {
+  server: 'files',
+  tool: 'read_file',
+  servedBy: 'user',
+  rules: [],
+  approveTools: [],
+  granted: false,
+};
+
+const rule = (verdict: Verdict, layer: LayerName = 'user', tool: string | null = '*', server = 'files'): ToolRule => ({
+  server,
+  tool,
+  verdict,
+  layer,
+});
+
+const ask = (change: Partial<PolicyQuestion>) => decidePolicy({ ...question, ...change });
+
+/** The same order, one sentence a line, without a thought for speed. */
+function oracle(q: PolicyQuestion): Verdict {
+  const isUsers = (layer: string) => layer === 'user' || layer.startsWith('plugin:');
+  const fitting = q.rules.filter((r) => r.server === q.server && (r.tool === null || naiveGlob(r.tool, q.tool)));
+  if (fitting.some((r) => r.verdict === 'deny')) return 'deny';
+  if (q.granted) return 'allow';
+  if (fitting.some((r) => r.verdict === 'ask')) return 'ask';
+  if (isUsers(q.servedBy) && fitting.some((r) => r.verdict === 'allow' && isUsers(r.layer))) return 'allow';
+  if (isUsers(q.servedBy) && q.approveTools.some((glob) => naiveGlob(glob, q.tool))) return 'allow';
+  return 'ask';
+}
+
+function naiveGlob(glob: string, name: string): boolean {
+  const [head, ...rest] = Array.from(glob);
+  const characters = Array.from(name);
+  if (head === undefined) return characters.length === 0;
+  if (head === '*')
+    return characters.some((_, at) => naiveGlob(rest.join(''), characters.slice(at).join(''))) || naiveGlob(rest.join(''), '');
+  if (characters.length === 0 || (head !== '?' && head !== characters[0])) return false;
+  return naiveGlob(rest.join(''), characters.slice(1).join(''));
+}
+
+const layer = fc.constantFrom<LayerName>('user', 'plugin:p', 'workspace', 'workspace-override');
+const glob = fc.array(fc.constantFrom('a', 'b', 'A', '_', '*', '?', '😀'), { maxLength: 6 }).map((list) => list.join(''));
+const name = fc.array(fc.constantFrom('a', 'b', 'A', '_', '😀'), { maxLength: 8 }).map((list) => list.join(''));
+const questions: fc.Arbitrary<PolicyQuestion> = fc.record({
+  server: fc.constant('s'),
+  tool: name,
+  servedBy: layer,
+  rules: fc.array(
+    fc.record({
+      server: fc.constantFrom('s', 's', 't'),
+      tool: fc.option(glob),
+      verdict: fc.constantFrom<Verdict>('allow', 'ask', 'deny'),
+      layer,
+    }),
+    { maxLength: 5 },
+  ),
+  approveTools: fc.array(glob, { maxLength: 2 }),
+  granted: fc.boolean(),
+});
+
+/** Sets of rules on which an evaluation disagrees with the oracle. */
+function disagreements(evaluate: (q: PolicyQuestion) => Verdict): number {
+  return fc.sample(questions, 1_000).filter((q) => evaluate(q) !== oracle(q)).length;
+}
+
+describe('a tool policy', () => {
+  it('asks when no rule says anything', () => {
+    expect(ask({})).toEqual({ verdict: 'ask', rule: 'ask, as no rule says otherwise' });
+  });
+
+  it('denies when any layer denies, whatever else allows it', () => {
+    const rules = [rule('allow'), rule('deny', 'workspace', 'read_*')];
+    expect(ask({ rules, granted: true, approveTools: ['*'] })).toEqual({
+      verdict: 'deny',
+      rule: 'deny "files.read_*" of workspace',
+    });
+  });
+
+  it('takes a remembered grant before an explicit ask', () => {
+    expect(ask({ rules: [rule('ask')], granted: true })).toEqual({ verdict: 'allow', rule: 'a remembered grant' });
+  });
+
+  it('takes an explicit ask of a workspace before an allow of the user', () => {
+    expect(ask({ rules: [rule('allow'), rule('ask', 'workspace', null)] })).toEqual({
+      verdict: 'ask',
+      rule: 'ask "files" of workspace',
+    });
+  });
+
+  it("allows what the user, a plugin or the user's approveTools allow", () => {
+    expect(ask({ rules: [rule('allow', 'user', 'read_file')] })).toEqual({
+      verdict: 'allow',
+      rule: 'allow "files.read_file" of user',
+    });
+    expect(ask({ rules: [rule('allow', 'plugin:p')], servedBy: 'plugin:p' }).verdict).toBe('allow');
+    expect(ask({ approveTools: ['write_*', 'read_*'] })).toEqual({ verdict: 'allow', rule: 'approveTools "read_*" of user' });
+  });
+
+  it('names the first of several rules that say the same', () => {
+    const rules = [rule('ask', 'user', 'read_*'), rule('ask', 'workspace')];
+    expect(ask({ rules }).rule).toBe('ask "files.read_*" of user');
+    expect(ask({ rules: rules.map((one) => ({ ...one, layer: 'user', verdict: 'allow' })) }).rule).toBe(
+      'allow "files.read_*" of user',
+    );
+  });
+
+  it.each<LayerName>(['workspace', 'workspace-override'])('counts an allow of %s for nothing', (layerOfRule) => {
+    expect(ask({ rules: [rule('allow', layerOfRule)] }).verdict).toBe('ask');
+  });
+
+  it.each<LayerName>(['workspace', 'workspace-override'])(
+    "does not lend the user's allow to a server of the same id from %s",
+    (servedBy) => {
+      expect(ask({ servedBy, rules: [rule('allow')], approveTools: ['*'] }).verdict).toBe('ask');
+    },
+  );
+
+  it('leaves the rules of other servers alone', () => {
+    expect(ask({ rules: [rule('deny', 'user', null, 'file')] }).verdict).toBe('ask');
+  });
+
+  it('S028 denies when a rule cannot be evaluated or says something unknown', () => {
+    const broken = JSON.parse('{"server":"files","tool":7,"verdict":"allow","layer":"user"}') as ToolRule;
+    expect(ask({ rules: [broken] })).toEqual({ verdict: 'deny', rule: 'a rule that cannot be evaluated' });
+    expect(ask({ rules: [{ ...rule('allow'), verdict: 'alow' as Verdict }] }).verdict).toBe('deny');
+  });
+
+  it('S028 agrees with a naive reading of the same order over random rule sets', () => {
+    expect(disagreements((q) => decidePolicy(q).verdict)).toBe(0);
+  });
+
+  it('S028 would be caught by that comparison with one step out of order', () => {
+    const grantFirst = (q: PolicyQuestion): Verdict => (q.granted ? 'allow' : decidePolicy(q).verdict);
+    const workspaceAllows = (q: PolicyQuestion): Verdict =>
+      decidePolicy({ ...q, rules: q.rules.map((one) => ({ ...one, layer: 'user' })) }).verdict;
+    expect(disagreements(grantFirst)).toBeGreaterThan(0);
+    expect(disagreements(workspaceAllows)).toBeGreaterThan(0);
+  });
+
+  it('S028 reads 10 000 rules to the last one', () => {
+    const rules = Array.from({ length: 10_000 }, (_, at) => rule('allow', 'user', `tool_${at}_*`));
+    const tool = `tool_9_${'é'.repeat(100)}`;
+    expect(ask({ tool, rules: [...rules, rule('deny', 'workspace', '*é')] }).verdict).toBe('deny');
+  });
+});
+
+describe("the host's own word on a call", () => {
+  const allow = { verdict: 'allow', rule: 'r' } as const;
+
+  it('may tighten the verdict and nothing else', () => {
+    expect(tighten(allow, 'deny')).toEqual({ verdict: 'deny', rule: 'deny by the host' });
+    expect(tighten(allow, 'ask')).toEqual({ verdict: 'ask', rule: 'ask by the host' });
+    expect(tighten(allow, 'allow')).toBe(allow);
+    const denied = { verdict: 'deny', rule: 'r' } as const;
+    expect([tighten(denied, 'allow'), tighten(denied, 'ask'), tighten(denied, undefined)]).toEqual([denied, denied, denied]);
+  });
+});
+
+describe('a glob', () => {
+  it('stands for the whole name, case-sensitive, and knows only * and ?', () => {
+    expect(matchesGlob('read_*', 'read_file')).toBe(true);
+    expect(matchesGlob('read', 'read_file')).toBe(false);
+    expect(matchesGlob('Read_*', 'read_file')).toBe(false);
+    expect(matchesGlob('r?ad', 'read')).toBe(true);
+    expect(matchesGlob('[r]ead', 'read')).toBe(false);
+    expect(matchesGlob('*', '')).toBe(true);
+    expect(matchesGlob('?', '😀')).toBe(true);
+    expect(matchesGlob('read.file', 'read_file')).toBe(false);
+  });
+
+  it('S028 agrees with a naive matcher', () => {
+    fc.assert(
+      fc.property(glob, name, (pattern, text) => matchesGlob(pattern, text) === naiveGlob(pattern, text)),
+      { numRuns: 1_000 },
+    );
+  });
+
+  it('S106 does not run away on a pattern made to backtrack', () => {
+    // 3 000 stars against 4 096 letters: with backtracking this would outlast the suite.
+    expect(matchesGlob(`${'*a'.repeat(3_000)}b`, 'a'.repeat(4_096))).toBe(false);
+  });
+});

@@ -1,0 +1,35 @@
+import { execFile } from 'node:child_process';
+import { readdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+
+const repository = join(import.meta.dirname, '../..');
+const built = join(repository, 'dist/adapters/cli/main.js');
+const sources = ['index.ts', 'machines', 'actors', 'adapters', 'tsconfig.json', 'tsconfig.build.json'];
+
+/** Vitest's global set-up: builds `dist` once, before any test file, when a source is newer. Rejects when it does not compile. */
+export default async function build(): Promise<void> {
+  if (!(await isStale())) return;
+  const tsc = join(repository, 'node_modules/typescript/bin/tsc');
+  await promisify(execFile)(process.execPath, [tsc, '-p', 'tsconfig.build.json'], { cwd: repository });
+}
+
+/** The command as it is shipped. Rejects rather than let a test judge a stale build. */
+export async function builtCommand(): Promise<string> {
+  if (await isStale()) throw new Error('dist is older than the sources: npm run build');
+  return built;
+}
+
+async function isStale(): Promise<boolean> {
+  const builtAtMs = (await stat(built).catch(() => null))?.mtimeMs ?? 0;
+  const ages = await Promise.all(sources.map((name) => newestMs(join(repository, name))));
+  return Math.max(...ages) > builtAtMs;
+}
+
+async function newestMs(path: string): Promise<number> {
+  const found = await stat(path);
+  if (!found.isDirectory()) return found.mtimeMs;
+  const entries = await readdir(path, { withFileTypes: true });
+  const ages = await Promise.all(entries.map((entry) => newestMs(join(path, entry.name))));
+  return Math.max(0, ...ages);
+}

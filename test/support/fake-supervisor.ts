@@ -1,0 +1,179 @@
+import { BehaviorSubject } from 'rxjs';
+import type {
+  CallOptions,
+  CallResult,
+  Json,
+  Question,
+  ServerHandle,
+  ServerStatus,
+  Supervisor,
+  SupervisorOptions,
+  TestReport,
+  ToolListing,
+  Workspace,
+  WorkspaceOptions,
+  WorkspaceStatus,
+} from '../../actors/api.js';
+import { supervisorError } from '../../actors/errors.js';
+
+/** A server's status for tests of what people see: ready, two tools, nothing wrong. */
+export function serverStatus(over: Partial<ServerStatus> = {}): ServerStatus {
+  const list = { state: 'complete', count: 0, reason: null } as const;
+  return {
+    id: 'files',
+    layer: 'user',
+    shadowed: [],
+    transport: 'stdio',
+    lifecycle: 'lazy',
+    enabled: true,
+    phase: 'ready',
+    blockedBy: null,
+    fingerprint: null,
+    generation: 1,
+    pid: 4242,
+    era: 'legacy',
+    protocolVersion: '2025-11-25',
+    serverInfo: { name: 'files', version: '1.0.0' },
+    tools: { ...list, count: 2, skipped: [] },
+    resources: list,
+    resourceTemplates: list,
+    prompts: { ...list, state: 'unsupported' },
+    stage: null,
+    error: null,
+    retryAtMs: null,
+    restarts: 0,
+    callsInFlight: 0,
+    cancellations: { confirmed: 0, lateAnswer: 0, unconfirmed: 0 },
+    lastClose: null,
+    warnings: [],
+    ...over,
+  };
+}
+
+export function workspaceStatus(
+  servers: readonly ServerStatus[] = [serverStatus()],
+  over: Partial<WorkspaceStatus['workspace']> = {},
+): WorkspaceStatus {
+  const config = { state: 'valid', revision: 1, errors: [], warnings: [] } as const;
+  return { workspace: { root: '/repo', trusted: false, remoteEnabled: false, config, ...over }, servers };
+}
+
+export const toolListing = (over: Partial<ToolListing> = {}): ToolListing => ({
+  name: 'mcp__files__read',
+  server: 'files',
+  tool: 'read',
+  description: 'Reads one file.',
+  inputSchema: { type: 'object' },
+  callable: true,
+  cached: false,
+  ...over,
+});
+
+export interface FakeParts {
+  readonly status?: WorkspaceStatus;
+  readonly tools?: readonly ToolListing[];
+  readonly questions?: readonly Question[];
+  readonly call?: (name: string, args: Json, options: CallOptions) => Promise<CallResult>;
+  readonly test?: (id: string) => Promise<TestReport>;
+  readonly loaded?: Promise<void>;
+  /** What the status is after `connectAll`. */
+  readonly connected?: WorkspaceStatus;
+}
+
+export interface FakeSupervisor {
+  readonly create: (options?: SupervisorOptions) => Supervisor;
+  /** What was asked of it, in order: `open`, `connectAll`, `test files`, `call …`, `close`. */
+  readonly log: string[];
+  /** The options it was created and opened with. */
+  readonly given: { options?: SupervisorOptions; workspace?: WorkspaceOptions };
+  readonly status$: BehaviorSubject<WorkspaceStatus>;
+}
+
+/** Stands in for the library in tests of the command alone; what it does is what the test says. */
+export function fakeSupervisor(parts: FakeParts = {}): FakeSupervisor {
+  const log: string[] = [];
+  const given: FakeSupervisor['given'] = {};
+  const status$ = new BehaviorSubject(parts.status ?? workspaceStatus());
+  const workspace = fakeWorkspace(parts, log, status$);
+  const create = (options: SupervisorOptions = {}): Supervisor => {
+    given.options = options;
+    return {
+      openWorkspace: async (_root, workspaceOptions) => {
+        log.push('open');
+        if (workspaceOptions !== undefined) given.workspace = workspaceOptions;
+        return workspace;
+      },
+      setRemote: () => undefined,
+      close: async () => {
+        log.push('close');
+      },
+    };
+  };
+  return { create, log, given, status$ };
+}
+
+function fakeWorkspace(parts: FakeParts, log: string[], status$: BehaviorSubject<WorkspaceStatus>): Workspace {
+  const statusOf = (id: string): ServerStatus => {
+    const found = status$.value.servers.find((server) => server.id === id);
+    if (found === undefined) throw supervisorError('UNKNOWN_SERVER', `No server has the id ${id}.`);
+    return found;
+  };
+  const result = { content: [{ type: 'text', text: 'found' }] };
+  return {
+    root: '/repo',
+    loaded: parts.loaded ?? Promise.resolve(),
+    status: () => status$.value,
+    status$: status$,
+    tools: () => parts.tools ?? [],
+    call: async (name, args = {}, options = {}) => {
+      log.push(`call ${name} ${JSON.stringify(args)}`);
+      return (await parts.call?.(name, args, options)) ?? result;
+    },
+    gateway: {
+      tool: { name: 'mcp', description: '', inputSchema: {} },
+      instructions: '',
+      run: async (request) => {
+        log.push(`gateway ${JSON.stringify(request)}`);
+        return result;
+      },
+    },
+    server: (id) => fakeServer(id, statusOf(id), parts, log),
+    questions: () => parts.questions ?? [],
+    answer: () => false,
+    reload: async () => status$.value,
+    setTrusted: () => undefined,
+    endSession: () => undefined,
+    connectAll: async () => {
+      log.push('connectAll');
+      if (parts.connected !== undefined) status$.next(parts.connected);
+      return status$.value;
+    },
+    close: async () => undefined,
+  };
+}
+
+function fakeServer(id: string, status: ServerStatus, parts: FakeParts, log: string[]): ServerHandle {
+  return {
+    id,
+    status: () => status,
+    test: async () => {
+      log.push(`test ${id}`);
+      return (await parts.test?.(id)) ?? { ok: true, server: id, stages: [], error: null, status };
+    },
+    restart: () => undefined,
+    enable: async () => undefined,
+    disable: async () => undefined,
+    explain: () => ({
+      subject: id,
+      server: id,
+      layer: status.layer,
+      shadowed: [],
+      gates: [],
+      phase: status.phase,
+      error: status.error,
+      retryAtMs: null,
+      policy: null,
+    }),
+    logs: () => '',
+  };
+}

@@ -1,0 +1,116 @@
+import { chmod, mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import type { ApprovalCard, ServerDefinition } from '../actors/ports.js';
+import { createNodeDigest } from '../adapters/node-digest.js';
+import { createVet } from '../adapters/vet/vet.js';
+import { temporaryDirectory } from './support/temporary-directory.js';
+
+const digest = createNodeDigest();
+
+/** The card of a workspace server whose program is an empty script of the name given. */
+async function cardFor(changes: Partial<ServerDefinition>): Promise<ApprovalCard> {
+  const home = await temporaryDirectory('card-');
+  const root = join(home, 'workspace');
+  await mkdir(root);
+  const program = changes.command ?? 'tool';
+  await writeFile(join(home, program), '');
+  await chmod(join(home, program), 0o755);
+  const definition: ServerDefinition = {
+    id: 'x',
+    layer: 'workspace',
+    transport: 'stdio',
+    configHash: 'h',
+    args: [],
+    env: {},
+    headers: {},
+    isRemote: false,
+    lifecycle: 'lazy',
+    idleTimeoutMs: 1,
+    timeoutMs: 1,
+    initTimeoutMs: 1,
+    maxTools: null,
+    description: null,
+    policies: [],
+    approveTools: [],
+    refusal: null,
+    file: join(root, '.mcp.json'),
+    line: 1,
+    ...(changes.transport === undefined ? { command: program } : {}),
+    ...changes,
+  };
+  const { card } = await createVet({ env: { PATH: home }, digest, marker: 'mark' }).vet(definition, { root });
+  if (card === null) throw new Error('a card was expected');
+  return card;
+}
+
+test('shows everything in full, ordinary values in clear, sensitive ones as a digest (S007, S025)', async () => {
+  const long = `${'x'.repeat(10_000)}; payload`;
+  const card = await cardFor({
+    args: [long, '\u202e\u001b[2J'],
+    env: { MODE: 'fast', API_TOKEN: 'canary', PLAIN: 'Bearer canary', GIT_DIR: 'g' },
+  });
+  expect(card.args).toEqual([long, '\u202e\u001b[2J']);
+  expect(card.env).toEqual([
+    { name: 'MODE', value: 'fast', highlight: false },
+    { name: 'API_TOKEN', digest: digest.keyed('canary'), highlight: false },
+    { name: 'PLAIN', digest: digest.keyed('Bearer canary'), highlight: false },
+    { name: 'GIT_DIR', value: 'g', highlight: true },
+    { name: 'MCP_SUP_ID', value: 'mark', highlight: false },
+  ]);
+  expect(card.files?.[0]?.sha256).toMatch(/^[0-9a-f]{64}$/);
+  expect(JSON.stringify(card)).not.toContain('canary');
+});
+
+test.each([
+  ['npx', ['-y', 'package']],
+  ['npx', ['--yes', 'package@latest']],
+  ['uvx', ['package']],
+  ['pnpm', ['dlx', 'package@^1.2.3']],
+  ['npm', ['exec', '--', '@scope/package']],
+])('says that %s %j downloads code (S016)', async (command, args) => {
+  expect((await cardFor({ command, args })).notes.join()).toContain('downloads code');
+});
+
+test.each([
+  ['npx', ['-y', '@scope/package@1.2.3']],
+  ['uvx', ['package==1.2.3']],
+  ['npm', ['start']],
+  ['tool', ['npx']],
+])('does not say so of %s %j', async (command, args) => {
+  expect((await cardFor({ command, args })).notes.join()).not.toContain('downloads code');
+});
+
+test('says that a shell runs a command line', async () => {
+  expect((await cardFor({ command: 'sh', args: ['-c', 'evil'] })).notes.join()).toContain('shell command line');
+});
+
+test('of a remote server shows the url, header names and digests, and where arguments go', async () => {
+  const card = await cardFor({
+    transport: 'http',
+    url: 'https://H.example:443/mcp?q=1',
+    headers: { 'X-Org': 'canary' },
+    isRemote: true,
+  });
+  expect(card).toMatchObject({
+    transport: 'http',
+    url: 'https://h.example/mcp?q=1',
+    headers: [{ name: 'X-Org', digest: digest.keyed('canary') }],
+  });
+  expect(card.notes.join()).toContain('another machine');
+  expect(JSON.stringify(card)).not.toContain('canary');
+});
+
+test('of a remote server has a fingerprint of canonical url, header names and values', async () => {
+  const base = { transport: 'http', url: 'https://h.example/mcp', headers: { 'X-Org': 'a' } } as const;
+  const { fingerprint } = await cardFor(base);
+  expect((await cardFor({ ...base, url: 'https://H.example:443/mcp' })).fingerprint).toBe(fingerprint);
+  for (const change of [
+    { url: 'https://h.example/mcp/' },
+    { headers: { 'X-Org': 'b' } },
+    { headers: { 'X-Orb': 'a' } },
+    { transport: 'sse' },
+  ] as const) {
+    expect((await cardFor({ ...base, ...change })).fingerprint).not.toBe(fingerprint);
+  }
+});
