@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import type { Supervisor, SupervisorOptions } from './actors/api.js';
 import type { LogPort, Ports } from './actors/ports.js';
-import { createSupervisorCore, ProcessPool } from './actors/supervisor.js';
+import { createSupervisor as createCore, ProcessPool } from './actors/supervisor.js';
 import { createFileConfig } from './adapters/config/file-config.js';
 import { defaultPaths, type SupervisorPaths } from './adapters/default-paths.js';
 import { createStdioLinkPort } from './adapters/links/stdio-link.js';
@@ -41,13 +41,8 @@ export function createSupervisor(options: SupervisorOptions & { readonly paths?:
     vet: createVet({ env: process.env, digest, marker: randomUUID() }),
     link: createStdioLinkPort({ process: processes, clock: systemClock }),
     log: options.log ?? silent,
-  };
-  return createSupervisorCore(options, {
-    ports,
-    pool,
     realPath,
-    closePorts: async () => {
-      await Promise.all([processes.closeAll(), ports.fs.close(), ports.db.close()]);
-    },
-  });
+    close: () => processes.closeAll(),
+  };
+  return createCore({ ...options, ports, pool });
 }

@@ -88,6 +88,7 @@ export class Calls {
   async #callSlowly(name: string, args: Json | undefined, options: CallOptions): Promise<CallResult> {
     this.#refuseEnded();
     if (!isArguments(args)) throw supervisorError('INVALID_ARGUMENTS', `the arguments of "${name}" are not an object`);
+    await this.#firstListing(name, options);
     let entry = this.#toolNamed(name);
     for (let tries = 0; tries < DEFINITION_TRIES; tries += 1) {
       const { server, tool, digest } = entry;
@@ -111,6 +112,14 @@ export class Calls {
       if (entry.digest === digest && entry.server === server) return this.#send(ready, subject, options, startedMs);
     }
     throw supervisorError('APPROVAL_STALE', `"${name}" changes its definition faster than it can be approved`);
+  }
+
+  /** A name tells whose tool it is. A server that nobody has listed yet is demanded, and its list read, before it is unknown. */
+  async #firstListing(name: string, options: CallOptions): Promise<void> {
+    const { catalogue, context } = this.#runtime;
+    if (catalogue.tool(name) !== undefined) return;
+    const owner = context.candidates.find(({ id }) => name.startsWith(`mcp__${id}__`));
+    if (owner !== undefined && catalogue.counts(owner.id).tools.state === 'unknown') await this.#ready(owner.id, options);
   }
 
   #toolNamed(name: string): ToolEntry {

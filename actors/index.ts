@@ -3,4 +3,4 @@ export type * from './api.js';
 export { CODES, type Code, type Failure, failure, type Stage, SupervisorError, supervisorError } from './errors.js';
 export { gatewayInstructions, gatewayTool } from './gateway-definition.js';
 export type * from './ports.js';
-export { createSupervisorCore, ProcessPool, type SupervisorDeps } from './supervisor.js';
+export { type CoreOptions, createSupervisor, ProcessPool } from './supervisor.js';

@@ -32,20 +32,14 @@ export class ProcessPool {
   }
 }
 
-export interface SupervisorDeps {
+export interface CoreOptions extends SupervisorOptions {
   readonly ports: Ports;
-  readonly pool: ProcessPool;
-  /** The one true path of a root. Rejects with `CONFIG_UNREADABLE` when there is none. */
-  readonly realPath: (root: string) => Promise<string>;
-  /** Ends what the ports themselves hold, after the last workspace. */
-  readonly closePorts: () => Promise<void>;
+  /** Shared by the supervisors of a process. Absent: one of its own. */
+  readonly pool?: ProcessPool;
 }
 
-/** A supervisor on any set of ports. `index.ts` is the one with Node's. */
-export function createSupervisorCore(
-  options: SupervisorOptions,
-  { ports, pool, realPath, closePorts }: SupervisorDeps,
-): Supervisor {
+/** A supervisor on any set of ports; the package's main export has one on Node's. */
+export function createSupervisor({ ports, pool = new ProcessPool(ports.clock), ...options }: CoreOptions): Supervisor {
   const identity = {};
   const open = new Set<Workspace>();
   const runtimes = new Set<WorkspaceRuntime>();
@@ -82,7 +76,7 @@ export function createSupervisorCore(
   return {
     async openWorkspace(path, workspaceOptions = {}) {
       if (closing !== undefined) throw new SupervisorError(closed('the supervisor is closed'));
-      const root = await realPath(path);
+      const root = ports.realPath === undefined ? path : await ports.realPath(path);
       const wanted = JSON.stringify(workspaceOptions);
       const running: Running = pool.running.get(root) ?? {
         runtime: start(root, workspaceOptions),
@@ -119,7 +113,7 @@ export function createSupervisorCore(
       closing ??= (async () => {
         if (drainMs > 0) await drained(runtimes, ports.clock, drainMs);
         await Promise.all([...open].map((workspace) => workspace.close()));
-        await closePorts();
+        await Promise.all([ports.fs.close(), ports.db.close(), ports.close?.()]);
       })();
       return closing;
     },

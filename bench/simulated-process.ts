@@ -1,20 +1,11 @@
-import { createSupervisorCore, ProcessPool } from '../actors/index.js';
-import { systemClock } from '../adapters/system-clock.js';
+import { createSupervisor } from '../actors/index.js';
 import { scriptedPorts } from './scripted-ports.js';
 import { collectGarbage } from './stats.js';
 
 /** A process with the product's own machines over scripted links, that measures itself: `simulated-process.js WORKSPACES SERVERS`. */
 const [workspaces, servers] = process.argv.slice(2).map(Number) as [number, number];
 
-const supervisor = createSupervisorCore(
-  { discover: false },
-  {
-    ports: scriptedPorts(servers),
-    pool: new ProcessPool(systemClock, 100_000),
-    realPath: (path) => Promise.resolve(path),
-    closePorts: () => Promise.resolve(),
-  },
-);
+const supervisor = createSupervisor({ ports: scriptedPorts(servers), discover: false });
 collectGarbage();
 const heapBefore = process.memoryUsage().heapUsed;
 let ready = 0;

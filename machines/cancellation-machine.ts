@@ -32,7 +32,7 @@ export interface CancellationReport extends CancellationResult {
   readonly type: 'cancellation.settled';
 }
 
-interface CancellationContext extends CancellationInput {
+export interface CancellationContext extends CancellationInput {
   readonly outcome: CancellationOutcome;
 }
 

@@ -41,9 +41,11 @@ export function schemaFault(schema: unknown, mustDescribe: 'object' | 'anything'
     if (!isRecord(schema)) return 'is no object';
     if (!admitsObjects(schema['type'])) return 'describes no object';
   }
-  return (
-    walkFault(schema, isStrict) ?? (utf8Bytes(JSON.stringify(schema)) > BYTES_MAX ? `is larger than ${BYTES_MAX} bytes` : null)
-  );
+  const walked = walk(schema, isStrict);
+  if (typeof walked === 'string') return walked;
+  // As JSON a character takes six bytes at most and a value some thirty; most schemas are so small that nothing has to be written.
+  const isSmall = walked.units * 6 + walked.values * 32 <= BYTES_MAX;
+  return isSmall || utf8Bytes(JSON.stringify(schema)) <= BYTES_MAX ? null : TOO_LARGE;
 }
 
 /** Counts characters and values, or says what is wrong. */

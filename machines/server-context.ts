@@ -171,7 +171,7 @@ export const failedLists = (context: ServerContext): readonly ListKind[] =>
 export function walkInput({ key, generation, walks, options }: ServerContext): PaginationInput {
   return {
     source: { key, generation },
-    kind: walks[0] ?? 'tools',
+    kind: walks[0] as ListKind,
     limits: { pages: options.pages, items: options.items },
     pageTimeoutMs: options.pageTimeoutMs,
   };

@@ -60,13 +60,14 @@ export const server = serverBase.extend({
       ({ context }) => context.supervisor,
       ({ context }, approved: boolean) => ({ type: 'approval.known', key: context.key, approved }) as const,
     ),
+    // A question is open only about a fingerprint.
     ask: sendTo(
       ({ context }) => context.supervisor,
-      ({ context }) => ({ type: 'approval.wanted', key: context.key, fingerprint: context.fingerprint ?? '' }) as const,
+      ({ context }) => ({ type: 'approval.wanted', key: context.key, fingerprint: context.fingerprint as string }) as const,
     ),
     closeQuestion: sendTo(
       ({ context }) => context.supervisor,
-      ({ context }) => ({ type: 'approval.closed', key: context.key, fingerprint: context.fingerprint ?? '' }) as const,
+      ({ context }) => ({ type: 'approval.closed', key: context.key, fingerprint: context.fingerprint as string }) as const,
     ),
 
     // ── slots ──

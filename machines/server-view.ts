@@ -14,13 +14,14 @@ export function phaseOf(snapshot: ServerSnapshot): Phase {
 
 function phaseAhead({ context }: ServerSnapshot): Phase {
   if (context.heading === 'gone' || context.shut !== null) return 'idle';
-  if (context.heading === 'crash') {
-    const verdict = verdictOf(context);
-    // `gate` needs a shut one, which was asked above.
-    return verdict === 'gate' ? 'idle' : verdict;
-  }
+  if (context.heading === 'crash') return AFTER_CRASH[verdictOf(context)];
   return isHungry(context) ? 'connecting' : 'idle';
 }
+
+const AFTER_CRASH = { gate: 'idle', failed: 'failed', backoff: 'backoff', idle: 'idle' } as const satisfies Record<
+  ReturnType<typeof verdictOf>,
+  Phase
+>;
 
 /** Where a server is on its way; null while it rests. */
 export function stageOf(snapshot: ServerSnapshot): Stage | null {

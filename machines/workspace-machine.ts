@@ -42,7 +42,7 @@ export type WorkspaceNews =
   | { readonly type: 'server.broke'; readonly key: CandidateKey }
   | { readonly type: 'workspace.closed' };
 
-interface WorkspaceContext {
+export interface WorkspaceContext {
   readonly root: string;
   readonly remoteEnabled: boolean;
   readonly switches: ReadonlyMap<string, boolean>;

@@ -151,6 +151,7 @@ describe('a listed tool', () => {
     const tooLarge = `"inputSchema" is larger than ${bytes} bytes`;
     expect(reasonOf(tool({ description: 'é'.repeat(bytes / 2) }))).toBe(tooLarge);
     expect(reasonOf(tool({ description: 'x'.repeat(bytes + 1) }))).toBe(tooLarge);
+    expect(reasonOf(tool({ enum: Array.from({ length: 150_000 }, (_, at) => at) }))).toBe(tooLarge);
     expect(reasonOf(tool({ enum: Array.from({ length: 300_000 }, (_, at) => at) }))).toBe(tooLarge);
     expect(reasonOf(tool({ properties: { ['k'.repeat(bytes)]: true } }))).toBe(tooLarge);
   });

@@ -68,6 +68,6 @@ describe('what may carry a credential', () => {
   });
 
   test('is told of a megabyte in linear time', () => {
-    expect(isSensitive('PLAIN', `${'sk-a:// '.repeat(125_000)}`)).toBe(false);
+    expect(isSensitive('PLAIN', 'sk-a:// '.repeat(125_000))).toBe(false);
   });
 });

@@ -22,6 +22,7 @@ export async function listToolsFor(name: string, session: Session): Promise<void
   }
   if (workspace.server(only).status().phase === 'ready') return;
   const report = await session.inTime(workspace.server(only).test({ signal: session.deadline.signal }));
+  session.deadline.signal.throwIfAborted();
   if (report.error !== null) throw supervisorError(report.error.code, report.error.message, hintOf(report.error));
   if (!report.ok) throw supervisorError('NOT_READY', `${only} did not become ready.`);
 }

@@ -33,6 +33,8 @@ export interface Session {
   readonly complain: (text: string) => Promise<void>;
   /** Rejects with `NOT_READY` when `--timeout` is over first. */
   readonly inTime: <T>(work: Promise<T>) => Promise<T>;
+  /** The status once it is known what would run and every question is on the table; starts nothing. */
+  readonly vetted: () => Promise<WorkspaceStatus>;
   /** Connects every server with open gates, those included that a person approves on the way. */
   readonly connectAll: () => Promise<WorkspaceStatus>;
 }
@@ -141,8 +143,29 @@ function sessionOf(
     print: (text) => put(io.stdout, text),
     complain: (text) => put(io.stderr, text),
     inTime,
+    vetted: () => inTime(statusWhen(workspace, isVetted)),
     connectAll,
   };
+}
+
+/** What would run is being read: the card, or the answer that is known already, comes next. */
+const isVetted = ({ servers }: WorkspaceStatus): boolean =>
+  !servers.some(({ phase, stage }) => phase === 'connecting' && stage === 'approval');
+
+/** The first status of which this is true, or the last one there is. */
+function statusWhen(workspace: Workspace, isIt: (status: WorkspaceStatus) => boolean): Promise<WorkspaceStatus> {
+  if (isIt(workspace.status())) return Promise.resolve(workspace.status());
+  return new Promise((resolve, reject) => {
+    const watching = workspace.status$.subscribe({
+      next: (status) => {
+        if (!isIt(status)) return;
+        resolve(status);
+        queueMicrotask(() => watching.unsubscribe());
+      },
+      error: reject,
+      complete: () => resolve(workspace.status()),
+    });
+  });
 }
 
 async function directory({ cwd }: Io, { workspace }: Flags): Promise<string> {

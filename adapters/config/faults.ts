@@ -21,8 +21,9 @@ export interface Faults {
 export function createFaults(file: string, text: string): Faults {
   const errors: ConfigFault[] = [];
   const warnings: ConfigFault[] = [];
-  const lineStarts = lineStartsOf(text);
+  let lineStarts: readonly number[] | null = null;
   const position = (at: number): { line: number; column: number } => {
+    lineStarts ??= lineStartsOf(text);
     const line = lastNotAfter(lineStarts, at);
     return { line: line + 1, column: at - (lineStarts[line] ?? 0) + 1 };
   };
@@ -51,14 +52,25 @@ export function createFaults(file: string, text: string): Faults {
 /** `mcpServers` + `files` → `mcpServers.files`. A name is cut and escaped: it comes from a file nobody vouches for. */
 export function joinKey(parent: string, name: string | number): string {
   if (typeof name === 'number') return `${parent}[${name}]`;
-  const cut = name.length > SEGMENT_CHARS_MAX ? `${name.slice(0, SEGMENT_CHARS_MAX)}...` : name;
-  const shown = cut.replace(/[^ -~]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`);
+  const shown = PLAIN_SEGMENT.test(name) ? name : escaped(name);
   return parent === '' ? shown : `${parent}.${shown}`;
 }
 
+const PLAIN_SEGMENT = /^[ -~]{0,80}$/;
+
+function escaped(name: string): string {
+  const cut = name.length > SEGMENT_CHARS_MAX ? `${name.slice(0, SEGMENT_CHARS_MAX)}...` : name;
+  return cut.replace(/[^ -~]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`);
+}
+
+const [LF, CR] = [10, 13];
+
 function lineStartsOf(text: string): readonly number[] {
   const starts = [0];
-  for (const match of text.matchAll(/\r\n|\r|\n/g)) starts.push(match.index + match[0].length);
+  for (let at = 0; at < text.length; at += 1) {
+    const char = text.charCodeAt(at);
+    if (char === LF || (char === CR && text.charCodeAt(at + 1) !== LF)) starts.push(at + 1);
+  }
   return starts;
 }
 

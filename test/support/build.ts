@@ -14,9 +14,12 @@ export default async function build(): Promise<void> {
   await promisify(execFile)(process.execPath, [tsc, '-p', 'tsconfig.build.json'], { cwd: repository });
 }
 
-/** The command as it is shipped. Rejects rather than let a test judge a stale build. */
+let checked: Promise<boolean> | undefined;
+
+/** The command as it is shipped. Rejects rather than let a test file judge a stale build. */
 export async function builtCommand(): Promise<string> {
-  if (await isStale()) throw new Error('dist is older than the sources: npm run build');
+  checked ??= isStale();
+  if (await checked) throw new Error('dist is older than the sources: npm run build');
   return built;
 }
 

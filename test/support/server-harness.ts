@@ -83,7 +83,7 @@ export const aProfile: ServerProfile = {
   initTimeoutMs: 60_000,
 };
 
-const aHandshake: Handshake = {
+export const aHandshake: Handshake = {
   era: 'legacy',
   protocolVersion: '2025-11-25',
   serverInfo: null,

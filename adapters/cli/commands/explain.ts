@@ -9,7 +9,7 @@ import type { Session } from '../session.js';
 /** Says why a server is not ready, or a tool not callable. Starts nothing, so it speaks of a tool by its policy alone. */
 export async function explainCommand(session: Session, name: string): Promise<number> {
   const { workspace, flags } = session;
-  const status = workspace.status();
+  const status = await session.vetted();
   const ids = status.servers.map(({ id }) => id);
   const servers = ids.includes(name) ? [name] : serversNamedIn(name, ids);
   if (servers.length === 0)

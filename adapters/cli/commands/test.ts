@@ -12,6 +12,7 @@ export async function testCommand(session: Session, id: string): Promise<number>
   const { workspace, flags, deadline } = session;
   requireWholeConfig(workspace.status());
   const report = await session.inTime(workspace.server(id).test({ signal: deadline.signal }));
+  deadline.signal.throwIfAborted();
   const problem = report.ok ? null : (report.error ?? notReady(report));
   if (flags.json) {
     await session.print(jsonLine({ ...report, error: problem === null ? null : failureJson(problem) }));
