@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import type { Supervisor, SupervisorOptions } from './actors/api.js';
 import type { LogPort, Ports } from './actors/ports.js';
@@ -38,7 +37,7 @@ export function createSupervisor(options: SupervisorOptions & { readonly paths?:
     fs: createPrivateFiles({ dir: join(stateDir, 'spill') }),
     db: createMemoryDb(),
     config: createFileConfig({ userConfigFile: userConfig, hostDir, env: process.env, clock: systemClock, digest }),
-    vet: createVet({ env: process.env, digest, marker: randomUUID() }),
+    vet: createVet({ env: process.env, digest, marker: systemRandom.nonce() }),
     link: createStdioLinkPort({ process: processes, clock: systemClock }),
     log: options.log ?? silent,
     realPath,

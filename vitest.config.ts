@@ -13,7 +13,7 @@ export default defineConfig({
   },
   test: {
     include: ['test/**/*.test.ts', 'properties/**/*.property.ts'],
-    globalSetup: ['test/support/seed.ts'],
+    globalSetup: ['test/support/seed.ts', 'test/support/build.ts'],
     setupFiles: ['test/support/setup.ts'],
     // A process a file: what a test leaves behind, a child or a listener, cannot be mistaken for another's.
     pool: 'forks',

@@ -32,7 +32,10 @@ export interface SupervisorOptions {
   }) => unknown;
   /** Fingerprints a person has already approved for this run. */
   readonly approvedFingerprints?: readonly string[];
-  /** Start servers with open gates and unknown metadata once at load, to list them. Default true; one-shot commands say false. */
+  /**
+   * Start at load what nobody has called yet: servers that are to be kept alive or eager, and once those that were never
+   * listed. Default true; one-shot commands say false and start only what they name.
+   */
   readonly discover?: boolean;
   /** Longest wait for an answer to a question. Default 300 000. */
   readonly approvalTimeoutMs?: number;
@@ -122,7 +125,8 @@ export interface ServerHandle {
   restart(): void;
   enable(): Promise<void>;
   disable(): Promise<void>;
-  explain(): Explanation;
+  /** Why it is not ready; with a tool's original or full name also what the policy says of that tool. */
+  explain(tool?: string): Explanation;
   /** Last lines of its stderr. */
   logs(): string;
 }

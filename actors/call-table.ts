@@ -1,6 +1,6 @@
 import PQueue from 'p-queue';
 import { type Failure, failure, type ServerId } from '../machines/vocabulary.js';
-import { SupervisorError } from './errors.js';
+import { SupervisorError, toFailure } from './errors.js';
 import type { ClockPort, Link, Progress, Reply } from './ports.js';
 
 export interface CallTableOptions {
@@ -30,6 +30,8 @@ export interface RequestOptions {
 
 /** How long after its last call a table says that it is quiet: a machine event for every call would cost more than the call. */
 export const QUIET_AFTER_MS = 50;
+/** Late answers a link is asked to watch for; for more of them the oldest watch ends. */
+const WATCHED_MAX = 256;
 
 /**
  * The open calls of one link: plain objects in a set, not actors. Settles each exactly once; what it does not do is send
@@ -37,13 +39,17 @@ export const QUIET_AFTER_MS = 50;
  */
 export class CallTable {
   readonly #open = new Set<OpenCall>();
-  /** Only overflow comes here: each task waits for room and then sends. */
-  readonly #overflow = new PQueue({ concurrency: 1 });
+  /** Not sent yet, in the order of their coming. */
+  readonly #waiting = new Set<OpenCall>();
+  /** Only overflow comes here: each turn waits for room and sends whoever is first by then. */
+  readonly #turns = new PQueue({ concurrency: 1 });
+  /** At least one for everybody who waits, and never more than may wait, however many give up. */
+  #turnsLeft = 0;
+  readonly #watched = new Set<string>();
   readonly #link: Link;
   readonly #clock: ClockPort;
   readonly #options: CallTableOptions;
   #inFlight = 0;
-  #waiting = 0;
   #admitNext: (() => void) | undefined;
   #ended: Failure | undefined;
   #isBusy = false;
@@ -67,7 +73,12 @@ export class CallTable {
       if (this.#ended !== undefined) return reject(new SupervisorError(this.#ended));
       const call = new OpenCall(this, method, params, options, resolve, reject);
       if (call.isSettled) return;
-      if (this.#inFlight < this.#options.inFlightMax && this.#waiting === 0) {
+      // The caller's own bound runs from here, in the queue too.
+      if (options.totalMs !== undefined) {
+        if (options.totalMs <= 0) return call.failed(this.#late(method));
+        call.hardDeadlineMs = this.#clock.now() + options.totalMs;
+      }
+      if (this.#inFlight < this.#options.inFlightMax && this.#waiting.size === 0) {
         this.#open.add(call);
         this.#send(call);
       } else this.#enqueue(call);
@@ -80,8 +91,6 @@ export class CallTable {
     for (const call of [...this.#open]) call.failed(problem);
     this.#clock.clearTimeout(this.#deadlineTimer);
     this.#clock.clearTimeout(this.#quietTimer);
-    this.#deadlineTimer = undefined;
-    this.#quietTimer = undefined;
   }
 
   endSession(session: string): void {
@@ -97,7 +106,7 @@ export class CallTable {
     if (!call.finish()) return;
     call.reject(new SupervisorError(problem));
     if (requestId === undefined) return;
-    this.#link.forget(requestId, (answer) => this.#options.onLateAnswer(requestId, answer));
+    this.#watch(requestId);
     this.#options.onCancelled(requestId, problem.message);
   }
 
@@ -117,17 +126,26 @@ export class CallTable {
       this.#inFlight -= 1;
       this.#admitNext?.();
       if (this.#inFlight === 0 && this.#ended === undefined) this.#armQuiet();
-    } else if (call.isWaiting) {
-      this.#waiting -= 1;
-      this.#admitNext?.();
-    }
+    } else if (this.#waiting.delete(call)) this.#admitNext?.();
+  }
+
+  #watch(requestId: string): void {
+    this.#watched.add(requestId);
+    this.#link.forget(requestId, (answer) => {
+      this.#watched.delete(requestId);
+      this.#options.onLateAnswer(requestId, answer);
+    });
+    const [oldest] = this.#watched;
+    if (oldest === undefined || this.#watched.size <= WATCHED_MAX) return;
+    this.#watched.delete(oldest);
+    this.#link.unwatch(oldest);
   }
 
   #send(call: OpenCall): void {
     const now = this.#clock.now();
     this.#inFlight += 1;
     call.isSent = true;
-    call.hardDeadlineMs = now + Math.min(this.#options.hardDeadlineMs, call.options.totalMs ?? Number.POSITIVE_INFINITY);
+    call.hardDeadlineMs = Math.min(now + this.#options.hardDeadlineMs, call.hardDeadlineMs);
     call.deadlineMs = Math.min(now + call.options.timeoutMs, call.hardDeadlineMs);
     if (!this.#isBusy) {
       this.#isBusy = true;
@@ -135,37 +153,41 @@ export class CallTable {
     }
     if (call.deadlineMs < this.#armedForMs) this.#armDeadline(call.deadlineMs, now);
     // A link may fail a request before it returns, and the edge above may have ended the table.
-    if (!call.isSettled) call.requestId = this.#link.request(call.method, call.params, call);
+    if (call.isSettled) return;
+    try {
+      call.requestId = this.#link.request(call.method, call.params, call);
+    } catch (error) {
+      call.failed(toFailure(error, 'LINK_LOST'));
+    }
   }
 
   #enqueue(call: OpenCall): void {
-    if (this.#waiting >= this.#options.waitingMax) {
-      call.failed(failure('OVERLOADED', `"${this.#options.server}" has ${this.#waiting} calls waiting already`));
+    if (this.#waiting.size >= this.#options.waitingMax) {
+      call.failed(failure('OVERLOADED', `"${this.#options.server}" has ${this.#waiting.size} calls waiting already`));
       return;
     }
-    this.#waiting += 1;
-    call.isWaiting = true;
+    this.#waiting.add(call);
     this.#open.add(call);
-    if (call.options.totalMs !== undefined) {
-      const now = this.#clock.now();
-      call.deadlineMs = now + call.options.totalMs;
-      if (call.deadlineMs < this.#armedForMs) this.#armDeadline(call.deadlineMs, now);
+    if (call.hardDeadlineMs < Number.POSITIVE_INFINITY) {
+      call.deadlineMs = call.hardDeadlineMs;
+      if (call.deadlineMs < this.#armedForMs) this.#armDeadline(call.deadlineMs, this.#clock.now());
     }
-    void this.#overflow.add(() => this.#admit(call));
+    if (this.#turnsLeft >= this.#waiting.size) return;
+    this.#turnsLeft += 1;
+    void this.#turns.add(() => this.#takeTurn());
   }
 
-  /** Holds the queue until there is room for this call, or it was settled while it waited. */
-  async #admit(call: OpenCall): Promise<void> {
-    while (!call.isSettled && this.#inFlight >= this.#options.inFlightMax) {
+  async #takeTurn(): Promise<void> {
+    while (this.#waiting.size > 0 && this.#inFlight >= this.#options.inFlightMax) {
       await new Promise<void>((resolve) => {
         this.#admitNext = resolve;
       });
-      this.#admitNext = undefined;
     }
-    if (call.isSettled) return;
-    this.#waiting -= 1;
-    call.isWaiting = false;
-    this.#send(call);
+    this.#turnsLeft -= 1;
+    const [first] = this.#waiting;
+    if (first === undefined) return;
+    this.#waiting.delete(first);
+    this.#send(first);
   }
 
   #armDeadline(atMs: number, nowMs: number): void {
@@ -180,9 +202,13 @@ export class CallTable {
     let next = Number.POSITIVE_INFINITY;
     for (const call of [...this.#open]) {
       if (call.deadlineMs > now) next = Math.min(next, call.deadlineMs);
-      else this.cancel(call, failure('CALL_TIMEOUT', `"${this.#options.server}" did not answer ${call.method} in time`));
+      else this.cancel(call, this.#late(call.method));
     }
     if (next < this.#armedForMs && this.#ended === undefined) this.#armDeadline(next, now);
+  }
+
+  #late(method: string): Failure {
+    return failure('CALL_TIMEOUT', `"${this.#options.server}" did not answer ${method} in time`);
   }
 
   #armQuiet(): void {
@@ -201,7 +227,6 @@ class OpenCall implements Reply {
   deadlineMs = Number.POSITIVE_INFINITY;
   hardDeadlineMs = Number.POSITIVE_INFINITY;
   isSent = false;
-  isWaiting = false;
   isSettled = false;
   readonly #table: CallTable;
   readonly #onAbort: (() => void) | undefined;
@@ -242,6 +267,10 @@ class OpenCall implements Reply {
   }
 
   result(value: unknown): void {
+    if (typeof value !== 'object' || value === null) {
+      this.failed(failure('RESULT_INVALID', `"${this.#table.server}" answered ${this.method} with something that is no object`));
+      return;
+    }
     const result = value as { readonly resultType?: unknown; readonly [key: string]: unknown };
     // Absent in the legacy era; the modern one has to say that this is the whole answer.
     if (result.resultType === undefined || result.resultType === 'complete') {

@@ -1,6 +1,8 @@
-import { decidePolicy, type PolicyAnswer, tighten } from '../machines/policy.js';
+import type { PolicyAnswer } from '../machines/policy.js';
 import { candidateKey, type Failure, failure, type ServerId } from '../machines/vocabulary.js';
+import { Admission, type CallSubject } from './admission.js';
 import type { CallOptions, CallResult } from './api.js';
+import { CallPolicy } from './call-policy.js';
 import type { RequestOptions } from './call-table.js';
 import { SupervisorError, supervisorError } from './errors.js';
 import type { Json } from './ports.js';
@@ -8,35 +10,32 @@ import type { ReadyServer } from './serving.js';
 import type { ToolEntry } from './tool-entry.js';
 import type { WorkspaceRuntime } from './workspace-runtime.js';
 
-/** What is about to be sent: enough for policy and approval to judge, and for the link to send. */
-interface Subject {
-  readonly server: ServerId;
-  /** For policies: a tool's original name, `resources/read` or `prompts/get`. */
-  readonly tool: string;
-  /** For people. */
-  readonly label: string;
-  readonly method: string;
-  readonly params: { readonly [key: string]: Json };
-  readonly arguments: Json;
+/** A ready server, and what is left of the caller's own bound, if it set one. */
+interface Reached extends ReadyServer {
+  readonly leftMs: number | undefined;
 }
 
 /** Definitions that change while a call is being approved are asked again; a server that never holds still is given up. */
 const DEFINITION_TRIES = 3;
-const DEFAULT_TIMEOUT_MS = 30_000;
 
 /**
  * The way of a call: exact name, policy, approval, a ready server, the call table. Settles once; a call that may have had
- * an effect is never sent again.
+ * an effect is never sent again. One for a runtime, whichever of its handles a call came by.
  */
 export class Calls {
   readonly #runtime: WorkspaceRuntime;
-  /** Decided policies by full name, until rules or lists change. */
-  readonly #decided = new Map<string, PolicyAnswer>();
+  readonly #policy: CallPolicy;
+  readonly #admission: Admission;
 
   constructor(runtime: WorkspaceRuntime) {
     this.#runtime = runtime;
-    // Rules, layers or definitions may be others now.
-    runtime.changes.subscribe({ next: () => this.#decided.clear(), error: () => undefined });
+    this.#policy = new CallPolicy(runtime);
+    this.#admission = new Admission(runtime);
+    const changed = (): void => {
+      this.#policy.forget();
+      this.#admission.check();
+    };
+    runtime.changes.subscribe({ next: changed, error: () => undefined });
   }
 
   call(name: string, args: Json | undefined, options: CallOptions): Promise<CallResult> {
@@ -48,7 +47,7 @@ export class Calls {
         return ready.live.calls.request(
           'tools/call',
           { name: entry.tool, arguments: args ?? {} },
-          requestOptions(ready, options),
+          requestOptions(ready, options, options.timeoutMs),
         );
     }
     return this.#callSlowly(name, args, options);
@@ -62,37 +61,36 @@ export class Calls {
     options: CallOptions,
   ): Promise<CallResult> {
     this.#refuseEnded();
+    if (this.#runtime.candidateFor(server) === undefined) throw unknownServer(server);
     const label = `${server}.${method}`;
-    const subject: Subject = { server, tool: method, label, method, params, arguments: params };
-    await this.#admit(subject, this.policyOf(server, method), options);
-    const startedMs = this.#runtime.deps.ports.clock.now();
-    return this.#send(await this.#ready(server, options), subject, options, startedMs);
+    const subject: CallSubject = { server, tool: method, label, method, params, arguments: params };
+    const policy = this.#policy.of(server, method);
+    await this.#admission.admit(subject, policy, options);
+    const reached = await this.#reach(server, options, options.timeoutMs);
+    if (!isStillAllowed(subject, policy, this.#policy.of(server, method)))
+      throw supervisorError('APPROVAL_STALE', `"${label}" has to be asked about since it was sent on its way`);
+    return send(reached, subject, options);
   }
 
   /** What the rules say of one tool, before the host's own word and any question. */
   policyOf(server: ServerId, tool: string): PolicyAnswer {
-    const { config } = this.#runtime;
-    const candidate = this.#runtime.candidateFor(server);
-    const definition = candidate === undefined ? undefined : config.definitionOf(candidateKey(candidate.layer, server));
-    if (candidate === undefined) return { verdict: 'deny', rule: 'no such server' };
-    return decidePolicy({
-      server,
-      tool,
-      servedBy: candidate.layer,
-      rules: config.rules,
-      approveTools: definition?.approveTools ?? [],
-      granted: false,
-    });
+    return this.#policy.of(server, tool);
+  }
+
+  /** Cancels what this session has open, at whatever point of its way. */
+  endSession(session: string): void {
+    this.#admission.endSession(session);
+    this.#runtime.endSession(session);
   }
 
   async #callSlowly(name: string, args: Json | undefined, options: CallOptions): Promise<CallResult> {
     this.#refuseEnded();
     if (!isArguments(args)) throw supervisorError('INVALID_ARGUMENTS', `the arguments of "${name}" are not an object`);
-    await this.#firstListing(name, options);
+    let leftMs = await this.#firstListing(name, options);
     let entry = this.#toolNamed(name);
     for (let tries = 0; tries < DEFINITION_TRIES; tries += 1) {
       const { server, tool, digest } = entry;
-      const subject: Subject = {
+      const subject: CallSubject = {
         server,
         tool,
         label: name,
@@ -100,26 +98,29 @@ export class Calls {
         params: { name: tool, arguments: args ?? {} },
         arguments: args ?? {},
       };
-      await this.#admit(subject, this.#policyOfTool(entry), options);
-      if (entry.changed) {
-        this.#runtime.catalogue.acceptChange(name);
-        this.#decided.delete(name);
-      }
-      const startedMs = this.#runtime.deps.ports.clock.now();
-      const ready = await this.#ready(subject.server, options);
-      // What was approved is what was listed; the server may have listed something else since.
+      const policy = this.#policy.ofTool(entry);
+      await this.#admission.admit(subject, policy, options);
+      if (entry.changed) this.#policy.accept(entry);
+      const reached = await this.#reach(server, options, leftMs);
+      leftMs = reached.leftMs;
+      // What was approved is what was listed and ruled then; the server or the rules may say something else by now.
       entry = this.#toolNamed(name);
-      if (entry.digest === digest && entry.server === server) return this.#send(ready, subject, options, startedMs);
+      const isStill = isStillAllowed(subject, policy, this.#policy.ofTool(entry));
+      if (isStill && entry.digest === digest && entry.server === server) return send(reached, subject, options);
     }
     throw supervisorError('APPROVAL_STALE', `"${name}" changes its definition faster than it can be approved`);
   }
 
-  /** A name tells whose tool it is. A server that nobody has listed yet is demanded, and its list read, before it is unknown. */
-  async #firstListing(name: string, options: CallOptions): Promise<void> {
+  /**
+   * A name tells whose tool it is: a server that nobody has listed yet, or that may not be shown, is demanded before the tool is
+   * unknown, so that a shut gate is told as what it is. Returns what is left of the caller's own bound.
+   */
+  async #firstListing(name: string, options: CallOptions): Promise<number | undefined> {
     const { catalogue, context } = this.#runtime;
-    if (catalogue.tool(name) !== undefined) return;
+    if (catalogue.tool(name) !== undefined) return options.timeoutMs;
     const owner = context.candidates.find(({ id }) => name.startsWith(`mcp__${id}__`));
-    if (owner !== undefined && catalogue.counts(owner.id).tools.state === 'unknown') await this.#ready(owner.id, options);
+    if (owner === undefined || catalogue.counts(owner.id).tools.state !== 'unknown') return options.timeoutMs;
+    return (await this.#reach(owner.id, options, options.timeoutMs)).leftMs;
   }
 
   #toolNamed(name: string): ToolEntry {
@@ -137,94 +138,25 @@ export class Calls {
 
   #isFree(entry: ToolEntry): boolean {
     const { authorizeCall } = this.#runtime.deps.options;
-    return authorizeCall === undefined && !this.#runtime.isEnded && this.#policyOfTool(entry).verdict === 'allow';
-  }
-
-  #policyOfTool(entry: ToolEntry): PolicyAnswer {
-    const known = this.#decided.get(entry.fullName);
-    if (known !== undefined) return known;
-    const decided = this.policyOf(entry.server, entry.tool);
-    // A definition nobody has agreed to is asked about, whatever a rule allowed for the one before.
-    const answer: PolicyAnswer =
-      decided.verdict === 'allow' && entry.changed ? { verdict: 'ask', rule: 'ask, as the definition has changed' } : decided;
-    this.#decided.set(entry.fullName, answer);
-    return answer;
-  }
-
-  async #admit(subject: Subject, policy: PolicyAnswer, options: CallOptions): Promise<void> {
-    const { verdict, rule } = tighten(policy, await this.#hostsWord(subject, options));
-    if (verdict === 'deny') throw supervisorError('BLOCKED_BY_POLICY', `"${subject.label}" is blocked: ${rule}`);
-    if (verdict === 'ask' && options.byPerson !== true) await this.#ask(subject, options);
-  }
-
-  async #hostsWord({ label, server, arguments: args }: Subject, { session }: CallOptions): Promise<unknown> {
-    const { authorizeCall } = this.#runtime.deps.options;
-    if (authorizeCall === undefined) return undefined;
-    try {
-      return await authorizeCall({ tool: label, server, arguments: args, session: session ?? null });
-    } catch {
-      return 'deny';
-    }
-  }
-
-  async #ask(subject: Subject, { session, signal }: CallOptions): Promise<void> {
-    const { questions, approvalTimeoutMs } = this.#runtime;
-    const { label, server, tool } = subject;
-    if (!questions.hasChannel) {
-      throw supervisorError('APPROVAL_NO_CHANNEL', `"${label}" has to be approved and nobody can be asked here`, {
-        hint: `in the user file: "toolPolicies": { "${server}.${tool}": "allow" }`,
-      });
-    }
-    const asked = questions.put(
-      { kind: 'call', server, tool: label, arguments: subject.arguments, session: session ?? null },
-      approvalTimeoutMs,
-    );
-    const withdraw = (): void => asked.withdraw();
-    signal?.addEventListener('abort', withdraw, { once: true });
-    if (signal?.aborted === true) withdraw();
-    const answer = await asked.answer.finally(() => signal?.removeEventListener('abort', withdraw));
-    this.#refuseEnded();
-    switch (answer) {
-      case 'approve':
-        return;
-      case 'deny':
-        throw supervisorError('BLOCKED_BY_USER', `"${label}" was not approved`);
-      case 'timeout':
-        throw supervisorError(
-          'APPROVAL_TIMEOUT',
-          `the question about "${label}" was not answered within ${approvalTimeoutMs} ms`,
-        );
-      case 'withdrawn':
-        throw supervisorError('CALL_CANCELLED', `the call to "${label}" was withdrawn before it was approved`);
-    }
-  }
-
-  #send(
-    { live, timeoutMs }: ReadyServer,
-    { method, params }: Subject,
-    options: CallOptions,
-    startedMs: number,
-  ): Promise<CallResult> {
-    const spentMs = this.#runtime.deps.ports.clock.now() - startedMs;
-    return live.calls.request(method, params, requestOptions({ live, timeoutMs }, options, spentMs));
+    return authorizeCall === undefined && !this.#runtime.isEnded && this.#policy.ofTool(entry).verdict === 'allow';
   }
 
   /** The server's open connection; a call that finds none demands one and waits. */
-  async #ready(server: ServerId, { signal, session, timeoutMs: ownMs }: CallOptions): Promise<ReadyServer> {
+  async #reach(server: ServerId, { signal, session }: CallOptions, boundMs: number | undefined): Promise<Reached> {
+    this.#refuseEnded();
     const { waiters, serving } = this.#runtime;
     const ready = serving.readyServer(server);
-    if (ready !== undefined) return ready;
+    if (ready !== undefined) return { ...ready, leftMs: boundMs };
     const candidate = this.#runtime.candidateFor(server);
     const key = candidate === undefined ? undefined : candidateKey(candidate.layer, server);
     const ref = key === undefined ? undefined : this.#runtime.serverRef(key);
-    if (candidate === undefined || key === undefined || ref === undefined) {
-      throw supervisorError('UNKNOWN_SERVER', `no server has the id "${server.slice(0, 64)}"`);
-    }
-    const waiting = waiters.wait(key, { budgetMs: ownMs ?? candidate.initTimeoutMs, signal, session });
+    if (candidate === undefined || key === undefined || ref === undefined) throw unknownServer(server);
+    const waiting = waiters.wait(key, { budgetMs: boundMs ?? candidate.initTimeoutMs, signal, session });
     ref.send({ type: 'server.demand', by: 'call' });
     // The demand may have met a shut gate, without any news for those who wait.
     serving.update(key);
-    return { live: await waiting, timeoutMs: this.#runtime.config.definitionOf(key)?.timeoutMs ?? DEFAULT_TIMEOUT_MS };
+    const { live, leftMs } = await waiting;
+    return { live, timeoutMs: this.#runtime.timeoutMsOf(key), leftMs: boundMs === undefined ? undefined : leftMs };
   }
 
   #refuseEnded(): void {
@@ -235,16 +167,22 @@ export class Calls {
 
 export const closedFailure = (root: string): Failure => failure('SUPERVISOR_CLOSED', `the workspace "${root}" is closed`);
 
+const unknownServer = (id: string): SupervisorError =>
+  supervisorError('UNKNOWN_SERVER', `no server has the id "${id.slice(0, 64)}"`);
+
+/** False when what passed without a question would be asked about by now. Throws for what is denied by now. */
+function isStillAllowed({ label }: CallSubject, before: PolicyAnswer, now: PolicyAnswer): boolean {
+  if (now.verdict === 'deny') throw supervisorError('BLOCKED_BY_POLICY', `"${label}" is blocked: ${now.rule}`);
+  return now.verdict === 'allow' || before.verdict !== 'allow';
+}
+
+const send = (reached: Reached, { method, params }: CallSubject, options: CallOptions): Promise<CallResult> =>
+  reached.live.calls.request(method, params, requestOptions(reached, options, reached.leftMs));
+
 /** What an explicit time-out leaves after the wait bounds the whole of the call; without one only the server's own counts. */
-function requestOptions({ timeoutMs }: ReadyServer, options: CallOptions, spentMs = 0): RequestOptions {
+function requestOptions({ timeoutMs }: ReadyServer, options: CallOptions, leftMs: number | undefined): RequestOptions {
   const { timeoutMs: ownMs, signal, session, onProgress } = options;
-  return {
-    timeoutMs: ownMs ?? timeoutMs,
-    totalMs: ownMs === undefined ? undefined : Math.max(0, ownMs - spentMs),
-    signal,
-    session,
-    onProgress,
-  };
+  return { timeoutMs: ownMs ?? timeoutMs, totalMs: leftMs, signal, session, onProgress };
 }
 
 const isArguments = (args: Json | undefined): args is { readonly [key: string]: Json } | undefined =>

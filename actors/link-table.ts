@@ -1,13 +1,12 @@
-import type { CandidateKey, Generation, Handshake, LinkRef } from '../machines/vocabulary.js';
+import type { CandidateKey, Generation, LinkRef } from '../machines/vocabulary.js';
 import type { CallTable } from './call-table.js';
 import type { Link } from './ports.js';
 
-/** One open generation: the link, and once it shook hands the calls on it. */
+/** One open generation: the link, and the calls on it. */
 export interface LiveLink {
   readonly generation: Generation;
   readonly link: Link;
   readonly calls: CallTable;
-  handshake: Handshake | null;
 }
 
 /**
@@ -49,7 +48,8 @@ export class LinkTable {
   }
 
   async closeAll(): Promise<void> {
-    for (const { link } of this.#live.values()) void this.track(link.close());
+    // Started in a promise of its own, so that one that fails at closing holds up none of the others.
+    for (const { link } of this.#live.values()) void this.track(Promise.resolve().then(() => link.close()));
     while (this.#endings.size > 0) await Promise.allSettled([...this.#endings]);
     this.#live.clear();
   }

@@ -23,7 +23,8 @@ export interface SlotHolder {
 /** The process's live connections, leased by ticket; the rules are in `machines/slots.ts`, the clock is here. */
 export class LiveSlots {
   readonly #clock: ClockPort;
-  readonly #holders = new Map<string, SlotHolder>();
+  /** Each with the latest ticket it asked under. */
+  readonly #holders = new Map<string, { readonly holder: SlotHolder; readonly ticket: Ticket }>();
   #pool: SlotPool;
   #timer: unknown;
 
@@ -44,14 +45,13 @@ export class LiveSlots {
   }
 
   request(name: string, ticket: Ticket, keepAlive: boolean, holder: SlotHolder): void {
-    this.#holders.set(name, holder);
+    this.#holders.set(name, { holder, ticket });
     this.#apply(requestSlot(this.#pool, { holder: name, ticket, keepAlive }, this.#clock.now()));
   }
 
   release(name: string, ticket: Ticket): void {
     this.#apply(releaseSlot(this.#pool, name, ticket, this.#clock.now()));
-    const isNamed = (one: { readonly holder: string }): boolean => one.holder === name;
-    if (!this.#pool.leases.some(isNamed) && !this.#pool.waiting.some(isNamed)) this.#holders.delete(name);
+    if (this.#holders.get(name)?.ticket === ticket) this.#holders.delete(name);
   }
 
   /** Takes back whatever a holder has, for one that can no longer say so itself. */
@@ -80,7 +80,7 @@ export class LiveSlots {
       );
     }
     // Whoever is told may come back with the next request before this returns: the pool is already the new one.
-    for (const { holder, ticket } of grants) this.#holders.get(holder)?.granted(ticket);
-    for (const { holder, ticket } of reclaims) this.#holders.get(holder)?.reclaimed(ticket);
+    for (const { holder, ticket } of grants) this.#holders.get(holder)?.holder.granted(ticket);
+    for (const { holder, ticket } of reclaims) this.#holders.get(holder)?.holder.reclaimed(ticket);
   }
 }

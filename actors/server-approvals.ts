@@ -1,14 +1,14 @@
 import type { ServerReport } from '../machines/server-events.js';
 import { type CandidateKey, failure } from '../machines/vocabulary.js';
 import type { ServerRef } from '../machines/workspace-machine.js';
-import type { Vetted } from './ports.js';
+import type { ApprovalCard } from './ports.js';
 import type { Asked, Questions } from './questions.js';
 
 export interface ApprovalDeps {
   readonly questions: Questions;
   /** Fingerprints approved in this process. */
   readonly approved: Set<string>;
-  readonly vettedOf: (key: CandidateKey) => Vetted | undefined;
+  readonly cardOf: (key: CandidateKey) => ApprovalCard | undefined;
   readonly serverRef: (key: CandidateKey) => ServerRef | undefined;
 }
 
@@ -22,8 +22,8 @@ export class ServerApprovals {
   }
 
   ask({ key, fingerprint }: Extract<ServerReport, { type: 'approval.wanted' }>): void {
-    const { questions, approved, vettedOf, serverRef } = this.#deps;
-    const card = vettedOf(key)?.card;
+    const { questions, approved, cardOf, serverRef } = this.#deps;
+    const card = cardOf(key);
     const deny = (message: string): void =>
       serverRef(key)?.send({ type: 'approval.denied', fingerprint, failure: failure('APPROVAL_DENIED', message) });
     // A card for anything else than what is asked about must not be shown.

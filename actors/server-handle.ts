@@ -23,7 +23,10 @@ export function createServerHandle(runtime: WorkspaceRuntime, calls: Calls, id: 
     enable: async () => runtime.setSwitch(candidate(), true),
     disable: async () => runtime.setSwitch(candidate(), false),
     logs: () => runtime.links.get(key())?.link.diagnosis().stderrTail ?? '',
-    explain: () => explainServer(runtime, status(), id, null),
+    explain: (tool) => {
+      const original = tool === undefined ? undefined : (runtime.catalogue.tool(tool)?.tool ?? tool);
+      return explainServer(runtime, status(), tool ?? id, original === undefined ? null : calls.policyOf(id, original));
+    },
     test: async (options = {}) => {
       const busy = status().callsInFlight;
       if (busy > 0 && options.force !== true) {
@@ -54,15 +57,18 @@ function watchTest(runtime: WorkspaceRuntime, id: ServerId, signal: AbortSignal 
           stages.push({ stage: current.stage, ok, tookMs: clock.now() - current.sinceMs });
         current = null;
       };
+      let last = status();
       const end = (error: Failure | null): void => {
         subscription.unsubscribe();
         signal?.removeEventListener('abort', abort);
         leave(error === null);
-        resolve({ ok: error === null, server: id, stages, error, status: status() });
+        resolve({ ok: error === null, server: id, stages, error, status: last });
       };
       const abort = (): void => end(failure('CALL_CANCELLED', 'the test was withdrawn'));
       const look = (): void => {
-        const now = status();
+        const now = serverStatus(runtime, id);
+        if (now === undefined) return end(failure('SERVER_REMOVED', `"${id}" is no longer in the configuration`));
+        last = now;
         if (now.stage !== current?.stage) {
           leave(true);
           if (now.stage !== null) current = { stage: now.stage, sinceMs: clock.now() };

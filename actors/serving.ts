@@ -1,5 +1,6 @@
+import type { ListWalk } from '../machines/list-walk.js';
 import type { ServerReport } from '../machines/server-events.js';
-import { phaseOf, type ServerSnapshot } from '../machines/server-view.js';
+import { phaseOf, type ServerSnapshot, stageOf } from '../machines/server-view.js';
 import { type CandidateKey, LIST_KINDS, type ServerId } from '../machines/vocabulary.js';
 import type { ServerRef } from '../machines/workspace-machine.js';
 import type { Catalogue } from './catalogue.js';
@@ -36,6 +37,8 @@ export class Serving {
   readonly #deps: ServingDeps;
   readonly #served = new Map<ServerId, { readonly key: CandidateKey; readonly configHash: string }>();
   readonly #discovered = new Set<string>();
+  /** Servers on their way somewhere. */
+  readonly #moving = new Set<CandidateKey>();
   /** Kept beside the machines, so that a call finds its link by one lookup. */
   readonly #ready = new Map<ServerId, ReadyServer>();
   /** When a server's present wait for another try began, in ms since 1970. */
@@ -43,6 +46,11 @@ export class Serving {
 
   constructor(deps: ServingDeps) {
     this.#deps = deps;
+  }
+
+  /** None is queued, connecting, in its first listing or closing. */
+  get isSettled(): boolean {
+    return this.#moving.size === 0;
   }
 
   readyServer(id: ServerId): ReadyServer | undefined {
@@ -89,23 +97,35 @@ export class Serving {
   }
 
   list({ key, walk }: Extract<ServerReport, { type: 'list.walked' }>): void {
+    this.#put(key, walk, true);
+  }
+
+  /** What was read of a list before its server went away. */
+  keep(key: CandidateKey, walk: ListWalk): void {
+    this.#put(key, walk, false);
+  }
+
+  #put(key: CandidateKey, walk: ListWalk, live: boolean): void {
     const served = [...this.#served].find(([, { key: serving }]) => serving === key);
     if (served === undefined) return;
     const [id, { configHash }] = served;
     const { catalogue, ports, toolLimitOf } = this.#deps;
     const { kind, items, state, reason, skipped } = walk;
-    catalogue.put(id, kind, { items, state, reason, skipped, live: true, toolLimit: toolLimitOf(key) });
+    catalogue.put(id, kind, { items, state, reason, skipped, live, toolLimit: toolLimitOf(key) });
     if (state === 'complete') this.#keep(ports.db.saveMetadata(configHash, catalogue.metadata(id, ports.clock.epoch())));
     this.#deps.onChange();
   }
 
   forget(key: CandidateKey): void {
+    this.#moving.delete(key);
     this.backoffSinceMs.delete(key);
     this.#deps.onChange();
   }
 
   #moved(key: CandidateKey, snapshot: ServerSnapshot): void {
     const phase = phaseOf(snapshot);
+    if (phase === 'connecting' || stageOf(snapshot) === 'closing') this.#moving.add(key);
+    else this.#moving.delete(key);
     if (phase !== 'backoff') this.backoffSinceMs.delete(key);
     else if (!this.backoffSinceMs.has(key)) this.backoffSinceMs.set(key, this.#deps.ports.clock.epoch());
     const { id } = snapshot.context.profile;
@@ -129,9 +149,11 @@ export class Serving {
       const isStill = this.#served.get(id)?.configHash === configHash;
       const isListed = LIST_KINDS.some((kind) => catalogue.counts(id)[kind].state !== 'unknown');
       if (!isStill || isListed) return;
-      if (metadata === null) return this.#discover(key, configHash);
-      catalogue.load(id, metadata, toolLimitOf(key));
-      this.#deps.onChange();
+      if (metadata === null) this.#discover(key, configHash);
+      else {
+        catalogue.load(id, metadata, toolLimitOf(key));
+        this.#deps.onChange();
+      }
     } catch (error) {
       this.#log(error);
       this.#discover(key, configHash);
@@ -139,8 +161,10 @@ export class Serving {
   }
 
   #discover(key: CandidateKey, configHash: string): void {
-    if (!this.#deps.discovers || this.#discovered.has(configHash)) return;
-    this.#discovered.add(configHash);
+    // Two ids may have the same definition, and each is to be listed.
+    const discovery = `${key} ${configHash}`;
+    if (!this.#deps.discovers || this.#discovered.has(discovery)) return;
+    this.#discovered.add(discovery);
     this.#deps.serverRef(key)?.send({ type: 'server.demand', by: 'discovery' });
   }
 

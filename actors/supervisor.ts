@@ -1,16 +1,20 @@
 import { type Failure, failure } from '../machines/vocabulary.js';
 import type { Supervisor, SupervisorOptions, Workspace, WorkspaceOptions } from './api.js';
-import { SupervisorError, supervisorError } from './errors.js';
+import { Calls } from './calls.js';
+import { SupervisorError, supervisorError, toFailure } from './errors.js';
+import { harmlessLog } from './harmless.js';
 import { LIVE_SLOTS, LiveSlots } from './live-slots.js';
 import type { ClockPort, Ports } from './ports.js';
-import { createWorkspace } from './workspace.js';
+import { createWorkspace, type SharedWorkspace } from './workspace.js';
 import { WorkspaceRuntime } from './workspace-runtime.js';
 
 interface Running {
-  readonly runtime: Promise<WorkspaceRuntime>;
+  readonly shared: Promise<SharedWorkspace>;
   readonly owner: object;
   readonly options: string;
   handles: number;
+  /** From the last handle given up until nothing is left; whoever opens the root meanwhile waits for it, then starts anew. */
+  ending: Promise<void> | undefined;
 }
 
 /** What the supervisors of one process share: its live connections and its running workspaces. */
@@ -39,85 +43,134 @@ export interface CoreOptions extends SupervisorOptions {
 }
 
 /** A supervisor on any set of ports; the package's main export has one on Node's. */
-export function createSupervisor({ ports, pool = new ProcessPool(ports.clock), ...options }: CoreOptions): Supervisor {
-  const identity = {};
-  const open = new Set<Workspace>();
-  const runtimes = new Set<WorkspaceRuntime>();
-  for (const fingerprint of options.approvedFingerprints ?? []) pool.approved.add(fingerprint);
-  let remote: boolean | null = null;
-  let closing: Promise<void> | undefined;
-
-  const start = async (root: string, workspaceOptions: WorkspaceOptions): Promise<WorkspaceRuntime> => {
-    const [trusted, switches] = await Promise.all([ports.db.trusted(root), ports.db.switches()]);
-    const runtime = new WorkspaceRuntime(
-      root,
-      { ports, options, slots: pool.slots, approved: pool.approved, name: pool.nextName() },
-      workspaceOptions,
-      { trusted, switches },
-    );
-    runtimes.add(runtime);
-    if (remote !== null) runtime.setRemote(remote);
-    return runtime;
-  };
-
-  const handleOn = (root: string, running: Running, runtime: WorkspaceRuntime): Workspace => {
-    const workspace = createWorkspace(runtime, async () => {
-      open.delete(workspace);
-      running.handles -= 1;
-      if (running.handles > 0) return;
-      await runtime.close(closed(`the workspace "${root}" is closed`));
-      runtimes.delete(runtime);
-      pool.running.delete(root);
-    });
-    open.add(workspace);
-    return workspace;
-  };
-
+export function createSupervisor({ ports: given, pool, ...options }: CoreOptions): Supervisor {
+  const ports = { ...given, log: harmlessLog(given.log) };
+  const core = new CoreSupervisor(ports, pool ?? new ProcessPool(ports.clock), options);
   return {
-    async openWorkspace(path, workspaceOptions = {}) {
-      if (closing !== undefined) throw new SupervisorError(closed('the supervisor is closed'));
-      const root = ports.realPath === undefined ? path : await ports.realPath(path);
-      const wanted = JSON.stringify(workspaceOptions);
-      const running: Running = pool.running.get(root) ?? {
-        runtime: start(root, workspaceOptions),
-        owner: identity,
-        options: wanted,
-        handles: 0,
-      };
-      if (running.owner !== identity || running.options !== wanted) {
-        throw supervisorError('WORKSPACE_CONFLICT', `the workspace "${root}" is already open with other options`, {
-          hint: 'close it there first',
-        });
-      }
-      running.handles += 1;
-      pool.running.set(root, running);
-      try {
-        const runtime = await running.runtime;
-        const workspace = handleOn(root, running, runtime);
-        // A close that came meanwhile has not seen this handle.
-        if ((closing as Promise<void> | undefined) !== undefined) {
-          await workspace.close();
-          throw new SupervisorError(closed('the supervisor is closed'));
-        }
-        return workspace;
-      } catch (error) {
-        if (pool.running.get(root) === running && running.handles <= 1) pool.running.delete(root);
-        throw error;
-      }
-    },
-    setRemote(on) {
-      remote = on;
-      for (const runtime of runtimes) runtime.setRemote(on);
-    },
-    close({ drainMs = 0 } = {}) {
-      closing ??= (async () => {
-        if (drainMs > 0) await drained(runtimes, ports.clock, drainMs);
-        await Promise.all([...open].map((workspace) => workspace.close()));
-        await Promise.all([ports.fs.close(), ports.db.close(), ports.close?.()]);
-      })();
-      return closing;
-    },
+    openWorkspace: (root, workspaceOptions) => core.openWorkspace(root, workspaceOptions),
+    setRemote: (on) => core.setRemote(on),
+    close: (closeOptions) => core.close(closeOptions),
   };
+}
+
+class CoreSupervisor {
+  readonly #ports: Ports;
+  readonly #pool: ProcessPool;
+  readonly #options: SupervisorOptions;
+  readonly #opening = new Set<Promise<unknown>>();
+  /** Until nothing of them is left. */
+  readonly #open = new Set<Workspace>();
+  readonly #runtimes = new Set<WorkspaceRuntime>();
+  #remote: boolean | null = null;
+  #closing: Promise<void> | undefined;
+
+  constructor(ports: Ports, pool: ProcessPool, options: SupervisorOptions) {
+    this.#ports = ports;
+    this.#pool = pool;
+    this.#options = options;
+    for (const fingerprint of options.approvedFingerprints ?? []) pool.approved.add(fingerprint);
+  }
+
+  openWorkspace(path: string, options: WorkspaceOptions = {}): Promise<Workspace> {
+    const opening = this.#openHandle(path, options);
+    const forget = (): void => void this.#opening.delete(opening);
+    this.#opening.add(opening);
+    opening.then(forget, forget);
+    return opening;
+  }
+
+  setRemote(on: boolean): void {
+    this.#remote = on;
+    for (const runtime of this.#runtimes) runtime.setRemote(on);
+  }
+
+  close({ drainMs = 0 }: { readonly drainMs?: number } = {}): Promise<void> {
+    this.#closing ??= this.#end(drainMs);
+    return this.#closing;
+  }
+
+  async #end(drainMs: number): Promise<void> {
+    const { clock, fs, db, close } = this.#ports;
+    if (drainMs > 0) await drained(this.#runtimes, clock, drainMs);
+    await Promise.allSettled([...this.#open].map((workspace) => workspace.close()));
+    while (this.#opening.size > 0) await Promise.allSettled([...this.#opening]);
+    await Promise.all([fs.close(), db.close(), close?.()]);
+  }
+
+  async #openHandle(path: string, options: WorkspaceOptions): Promise<Workspace> {
+    const { realPath } = this.#ports;
+    this.#refuseClosed();
+    const root = realPath === undefined ? path : await realPath(path);
+    const running = await this.#running(root, options);
+    running.handles += 1;
+    let shared: SharedWorkspace;
+    try {
+      shared = await running.shared;
+    } catch (error) {
+      if (this.#pool.running.get(root) === running) this.#pool.running.delete(root);
+      throw new SupervisorError(toFailure(error, 'STORE_FAILED'), { cause: error });
+    }
+    const workspace = this.#handleOn(root, running, shared);
+    // A close that came meanwhile has not seen this handle.
+    if (this.#closing !== undefined) await workspace.close();
+    this.#refuseClosed();
+    return workspace;
+  }
+
+  /** What runs at this root, or is started now. */
+  async #running(root: string, options: WorkspaceOptions): Promise<Running> {
+    const { running: all } = this.#pool;
+    let running = all.get(root);
+    while (running?.ending !== undefined) {
+      await running.ending;
+      running = all.get(root);
+    }
+    this.#refuseClosed();
+    const wanted = JSON.stringify([options.trusted ?? null, options.enable ?? []]);
+    if (running === undefined) {
+      running = { shared: this.#start(root, options), owner: this, options: wanted, handles: 0, ending: undefined };
+      all.set(root, running);
+    }
+    if (running.owner === this && running.options === wanted) return running;
+    throw supervisorError('WORKSPACE_CONFLICT', `the workspace "${root}" is already open with other options`, {
+      hint: 'close it there first',
+    });
+  }
+
+  async #start(root: string, options: WorkspaceOptions): Promise<SharedWorkspace> {
+    const { db } = this.#ports;
+    const { slots, approved } = this.#pool;
+    const [trusted, switches] = await Promise.all([db.trusted(root), db.switches()]);
+    const deps = { ports: this.#ports, options: this.#options, slots, approved, name: this.#pool.nextName() };
+    const runtime = new WorkspaceRuntime(root, deps, options, { trusted, switches });
+    this.#runtimes.add(runtime);
+    if (this.#remote !== null) runtime.setRemote(this.#remote);
+    return { runtime, calls: new Calls(runtime) };
+  }
+
+  #handleOn(root: string, running: Running, shared: SharedWorkspace): Workspace {
+    const workspace = createWorkspace(shared, async () => {
+      running.handles -= 1;
+      if (running.handles === 0) running.ending = this.#stop(root, shared.runtime);
+      await running.ending;
+      this.#open.delete(workspace);
+    });
+    this.#open.add(workspace);
+    return workspace;
+  }
+
+  async #stop(root: string, runtime: WorkspaceRuntime): Promise<void> {
+    try {
+      await runtime.close(closed(`the workspace "${root}" is closed`));
+    } finally {
+      this.#runtimes.delete(runtime);
+      this.#pool.running.delete(root);
+    }
+  }
+
+  #refuseClosed(): void {
+    if (this.#closing !== undefined) throw new SupervisorError(closed('the supervisor is closed'));
+  }
 }
 
 const closed = (message: string): Failure => failure('SUPERVISOR_CLOSED', message);

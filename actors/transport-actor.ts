@@ -4,7 +4,7 @@ import { type CloseOutcome, type Failure, failure } from '../machines/vocabulary
 import { CallTable, type CallTableOptions } from './call-table.js';
 import { toFailure } from './errors.js';
 import type { LinkTable, LiveLink } from './link-table.js';
-import type { ClockPort, Launch, LinkOptions, LinkPort } from './ports.js';
+import type { ClockPort, Launch, Link, LinkOptions, LinkPort } from './ports.js';
 
 export interface TransportDeps {
   readonly clock: ClockPort;
@@ -20,7 +20,7 @@ export interface TransportDeps {
 /** Opens one link of one generation and reports facts about it. Decides nothing: no retry, no restart, no state. */
 export function createTransportActor(deps: TransportDeps) {
   return fromCallback<TransportCommand, TransportInput>(({ input, sendBack, receive }) => {
-    const generation = new OpenGeneration(deps, input, (fact) => sendBack(fact as never));
+    const generation = new OpenGeneration(deps, input, (fact) => sendBack(fact));
     generation.start();
     receive(({ failure: ending }) => generation.close(ending));
     return () => generation.abandon();
@@ -49,12 +49,9 @@ class OpenGeneration {
     try {
       const launch = this.#deps.launchFor(this.#input);
       if (!(launch instanceof Promise)) return this.#open(launch);
-      launch.then(
-        (ready) => this.#open(ready),
-        (error: unknown) => this.#lose(toFailure(error, 'SPAWN_FAILED'), true),
-      );
+      launch.then((ready) => this.#open(ready)).catch((error: unknown) => this.#failStart(error));
     } catch (error) {
-      this.#lose(toFailure(error, 'SPAWN_FAILED'), true);
+      this.#failStart(error);
     }
   }
 
@@ -66,7 +63,7 @@ class OpenGeneration {
     if (live === undefined) return this.#sayClosed('clean', 'nothing was started');
     live.calls.failAll(ending);
     void this.#deps.links.track(
-      live.link.close().then(({ outcome, detail }) => {
+      closeQuietly(live.link).then(({ outcome, detail }) => {
         this.#deps.links.remove(this.#input);
         this.#sayClosed(outcome, detail);
       }),
@@ -83,35 +80,39 @@ class OpenGeneration {
     if (this.#isClosing) return;
     const { generation, configHash } = this.#input;
     const { link: port, links, clock, clientInfo } = this.#deps;
+    // What a link says before `open` has returned is heard after it: until then there is nothing that could be closed.
+    const soon = (hear: () => void): void => (this.#live === undefined ? queueMicrotask(hear) : hear());
     const link = port.open(
       launch,
       {
-        opened: ({ pid }) => this.#handshake(pid),
-        lost: (problem, death) => this.#lose(problem, death),
+        opened: ({ pid }) => soon(() => this.#opened(pid)),
+        lost: (problem, death) => soon(() => this.#lose(problem, death)),
         listChanged: (kind) => this.#report({ type: 'list.changed', generation, kind }),
         stderr: () => this.#report({ type: 'transport.stderr', generation }),
       },
       { clientInfo, configHash },
     );
-    this.#live = { generation, link, calls: new CallTable(link, clock, this.#deps.callOptions(this.#input)), handshake: null };
+    this.#live = { generation, link, calls: new CallTable(link, clock, this.#deps.callOptions(this.#input)) };
     links.put(this.#input.key, this.#live);
   }
 
-  #handshake(pid: number | null): void {
-    const { generation } = this.#input;
-    this.#report({ type: 'transport.opened', generation, pid });
-    // A link may say `opened` before `open` has returned.
-    queueMicrotask(() => {
-      const live = this.#live;
-      if (live === undefined || this.#isLost || this.#isClosing) return;
-      live.link.handshake().then(
-        (handshake) => {
-          live.handshake = handshake;
-          this.#report({ type: 'transport.initialized', generation, handshake });
-        },
-        (error: unknown) => this.#lose(toFailure(error, 'INITIALIZE_FAILED'), true),
-      );
-    });
+  #opened(pid: number | null): void {
+    this.#report({ type: 'transport.opened', generation: this.#input.generation, pid });
+    // Telling it may have ended this generation.
+    if (this.#live !== undefined && !this.#isLost && !this.#isClosing) void this.#handshake(this.#live);
+  }
+
+  async #handshake(live: LiveLink): Promise<void> {
+    try {
+      const handshake = await live.link.handshake();
+      this.#report({ type: 'transport.initialized', generation: live.generation, handshake });
+    } catch (error) {
+      this.#lose(toFailure(error, 'INITIALIZE_FAILED'), true);
+    }
+  }
+
+  #failStart(error: unknown): void {
+    this.#lose(toFailure(error, 'SPAWN_FAILED'), true);
   }
 
   /** The fact goes first: the machine has to see the calls that were in flight, before they are settled. */
@@ -124,5 +125,14 @@ class OpenGeneration {
 
   #sayClosed(outcome: CloseOutcome, detail: string): void {
     this.#report({ type: 'transport.closed', generation: this.#input.generation, outcome, detail });
+  }
+}
+
+/** A link promises not to fail at closing; one that does must not leave its server closing for ever. */
+async function closeQuietly(link: Link): ReturnType<Link['close']> {
+  try {
+    return await link.close();
+  } catch (error) {
+    return { outcome: 'unknown', detail: toFailure(error, 'LINK_LOST').message };
   }
 }

@@ -50,9 +50,15 @@ export interface WaitOptions {
   readonly session?: string | undefined;
 }
 
+/** The server's open link, and what the wait has left of its budget. */
+export interface Waited {
+  readonly live: LiveLink;
+  readonly leftMs: number;
+}
+
 interface Waiter {
   readonly options: WaitOptions;
-  readonly resolve: (live: LiveLink) => void;
+  readonly resolve: (waited: Waited) => void;
   readonly reject: (error: SupervisorError) => void;
   remainingMs: number;
   /** When the clock was started; null while a person is being asked. */
@@ -72,8 +78,8 @@ export class Waiters {
     this.#onEmpty = onEmpty;
   }
 
-  /** How much of the budget is left is told with the link. */
-  wait(key: CandidateKey, options: WaitOptions): Promise<LiveLink> {
+  /** Rejects with what keeps the server from being ready, `NOT_READY` when the budget is spent, or `CALL_CANCELLED`. */
+  wait(key: CandidateKey, options: WaitOptions): Promise<Waited> {
     return new Promise((resolve, reject) => {
       const waiter: Waiter = {
         options,
@@ -99,7 +105,8 @@ export class Waiters {
   update(key: CandidateKey, readiness: Readiness): void {
     for (const waiter of [...(this.#byServer.get(key) ?? [])]) {
       if (readiness.state === 'ready') {
-        if (this.#end(key, waiter)) waiter.resolve(readiness.live);
+        this.#pause(waiter);
+        if (this.#end(key, waiter)) waiter.resolve({ live: readiness.live, leftMs: waiter.remainingMs });
       } else if (readiness.state === 'refused') this.#reject(key, waiter, readiness.failure);
       else if (readiness.isAsking) this.#pause(waiter);
       else if (waiter.runsSinceMs === null) this.#run(key, waiter);

@@ -1,7 +1,8 @@
-import { type Candidate, switchKey } from '../machines/candidates.js';
+import { switchKey } from '../machines/candidates.js';
 import type { CandidateKey, ServerId } from '../machines/vocabulary.js';
 import type { WorkspaceCommand } from '../machines/workspace-machine.js';
 import { type JudgedConfig, judgeConfig, limitsOf, serverOptionsOf } from './configuration.js';
+import { toFailure } from './errors.js';
 import type { LiveSlots } from './live-slots.js';
 import type { ConfigFault, ConfigPort, PolicyRule, ServerDefinition } from './ports.js';
 
@@ -20,10 +21,12 @@ export interface WorkspaceConfigDeps {
   /** Switched on for this run only. */
   readonly enable: readonly ServerId[];
   readonly approvalTimeoutMs: number | null;
+  /** Whether anything starts that nobody asked for. */
+  readonly startsUnasked: boolean;
   readonly isTrusted: () => boolean;
   readonly isEnded: () => boolean;
   readonly send: (command: WorkspaceCommand) => void;
-  readonly onTaken: () => void;
+  readonly onRead: () => void;
 }
 
 /**
@@ -36,6 +39,8 @@ export class WorkspaceConfig {
   #judged: JudgedConfig | null = null;
   /** Denials and asks of a valid user file that came with a rejected reading. */
   #tighter: readonly PolicyRule[] = [];
+  /** Switches that this run has turned on; once, so that a person may turn one off again. */
+  readonly #enabled = new Set<string>();
   /** A host's own word on remote servers outranks the file's. */
   #remote: boolean | null = null;
   state: ConfigState = { state: 'loading', revision: 0, errors: [], warnings: [] };
@@ -71,44 +76,57 @@ export class WorkspaceConfig {
   }
 
   async #read(): Promise<void> {
-    const { config, root, isTrusted, isEnded, send } = this.#deps;
+    const { config, root, isTrusted, isEnded } = this.#deps;
     if (isEnded()) return;
-    const readings = await config.read({ root });
-    if (isEnded()) return;
-    const judged = judgeConfig(readings, { isTrusted: isTrusted(), hasRuntime: this.#judged !== null });
-    const { verdict, errors, warnings } = judged;
-    if (verdict === 'rejected') {
-      this.#tighten(judged);
-      this.state = { ...this.state, state: verdict, errors, warnings };
-      send({ type: 'config.rejected' });
-    } else {
-      this.state = { state: verdict, revision: this.state.revision + 1, errors, warnings };
-      this.#take(judged, verdict);
+    try {
+      const readings = await config.read({ root });
+      if (isEnded()) return;
+      const judged = judgeConfig(readings, { isTrusted: isTrusted(), hasRuntime: this.#judged !== null });
+      if (judged.verdict !== 'rejected') this.#take(judged, judged.verdict);
+      else {
+        this.#tighten(judged);
+        this.#reject(judged.errors, judged.warnings);
+      }
+    } catch (error) {
+      // What cannot be read or taken for a reason nobody foresaw is a bad configuration like any other.
+      if (isEnded()) return;
+      const { code, message } = toFailure(error, 'CONFIG_UNREADABLE');
+      this.#reject([{ file: root, line: null, column: null, key: '', code, message }], []);
     }
-    this.#deps.onTaken();
+    this.#deps.onRead();
+  }
+
+  #reject(errors: readonly ConfigFault[], warnings: readonly ConfigFault[]): void {
+    this.state = { ...this.state, state: 'rejected', errors, warnings };
+    this.#deps.send({ type: 'config.rejected' });
   }
 
   #take(judged: JudgedConfig, state: 'valid' | 'degraded'): void {
-    const { slots, enable, root, send, approvalTimeoutMs } = this.#deps;
+    const { slots, root, send, approvalTimeoutMs, startsUnasked } = this.#deps;
+    const { settings, candidates, errors, warnings } = judged;
+    // What may throw comes first: a configuration is taken whole or not at all.
+    const options = serverOptionsOf(settings, approvalTimeoutMs);
+    slots.resize(limitsOf(settings).live);
     this.#judged = judged;
     this.#tighter = [];
-    slots.resize(limitsOf(judged.settings).live);
-    const isOn = (candidate: Candidate): boolean => enable.includes(candidate.id);
-    for (const candidate of judged.candidates.filter(isOn))
-      send({ type: 'switch.changed', key: switchKey(candidate, root), on: true });
-    send({ type: 'remote.changed', enabled: this.#remote ?? judged.settings?.remoteEnabled ?? false });
+    this.state = { state, revision: this.state.revision + 1, errors, warnings };
+    for (const key of candidates.filter(({ id }) => this.#deps.enable.includes(id)).map((one) => switchKey(one, root))) {
+      if (!this.#enabled.has(key)) send({ type: 'switch.changed', key, on: true });
+      this.#enabled.add(key);
+    }
+    send({ type: 'remote.changed', enabled: this.#remote ?? settings?.remoteEnabled ?? false });
     send({
       type: 'config.taken',
       state,
-      candidates: judged.candidates,
-      options: serverOptionsOf(judged.settings, approvalTimeoutMs),
+      candidates: startsUnasked ? candidates : candidates.map((one) => ({ ...one, lifecycle: 'lazy' })),
+      options,
     });
   }
 
   /** A no in a valid user file is not held up by another layer's fault. */
-  #tighten({ settings }: JudgedConfig): void {
+  #tighten({ settings, rules }: JudgedConfig): void {
     if (settings === null) return;
     if (!settings.remoteEnabled && this.#remote === null) this.#deps.send({ type: 'remote.changed', enabled: false });
-    this.#tighter = settings.toolPolicies.filter(({ verdict }) => verdict !== 'allow');
+    this.#tighter = rules.filter(({ layer, verdict }) => layer === 'user' && verdict !== 'allow');
   }
 }

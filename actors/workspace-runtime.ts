@@ -1,43 +1,30 @@
 import { Subject } from 'rxjs';
 import { createActor } from 'xstate';
 import { type Candidate, switchKey } from '../machines/candidates.js';
-import type { ServerReport } from '../machines/server-events.js';
+import type { ServerSnapshot } from '../machines/server-view.js';
 import { type CandidateKey, candidateKey, type Failure, failure, type ServerId } from '../machines/vocabulary.js';
 import { type ServerRef, workspaceMachine } from '../machines/workspace-machine.js';
-import type { SupervisorOptions, WorkspaceOptions } from './api.js';
+import type { WorkspaceOptions } from './api.js';
 import { Catalogue } from './catalogue.js';
 import { serverOptionsOf } from './configuration.js';
-import { toFailure } from './errors.js';
+import { SupervisorError, toFailure } from './errors.js';
+import { harmlessInspector } from './harmless.js';
 import { LinkTable } from './link-table.js';
-import type { LiveSlots } from './live-slots.js';
-import type { Ports, Vetted } from './ports.js';
+import type { ApprovalCard } from './ports.js';
 import { Questions } from './questions.js';
+import type { RuntimeDeps, RuntimeMemory } from './runtime-deps.js';
 import { createServerLogic } from './server-actors.js';
 import { ServerApprovals } from './server-approvals.js';
 import { Serving } from './serving.js';
 import { Waiters } from './waiters.js';
 import { WorkspaceConfig } from './workspace-config.js';
+import { WorkspaceSlots } from './workspace-slots.js';
 
 const IN_FLIGHT_MAX = 64;
 const WAITING_MAX = 1_024;
 const HARD_DEADLINE_MS = 600_000;
 const APPROVAL_TIMEOUT_MS = 300_000;
-
-export interface RuntimeDeps {
-  readonly ports: Ports;
-  readonly options: SupervisorOptions;
-  readonly slots: LiveSlots;
-  /** Fingerprints approved in this process, shared by its workspaces. */
-  readonly approved: Set<string>;
-  /** Tells the workspaces of a process apart where they hold slots. */
-  readonly name: string;
-}
-
-/** What the machine remembered of this root before. */
-export interface RuntimeMemory {
-  readonly trusted: boolean | null;
-  readonly switches: ReadonlyMap<string, boolean>;
-}
+const CALL_TIMEOUT_MS = 30_000;
 
 /**
  * One running workspace: its machine and what the machine's servers need from outside. Several handles may share it. It
@@ -57,7 +44,9 @@ export class WorkspaceRuntime {
   readonly changes = new Subject<void>();
   readonly loaded: Promise<void>;
   readonly #actor;
-  readonly #vetted = new Map<CandidateKey, Vetted>();
+  /** What the questions of the servers show, as last vetted. */
+  readonly #cards = new Map<CandidateKey, ApprovalCard>();
+  readonly #slots: WorkspaceSlots;
   readonly #watch: { close(): Promise<void> };
   #trusted: boolean;
   #ended: Failure | null = null;
@@ -73,16 +62,22 @@ export class WorkspaceRuntime {
     this.catalogue = new Catalogue({ digest: ports.digest });
     this.questions = new Questions({ ask: deps.options.approve, clock: ports.clock, random: ports.random });
     this.waiters = new Waiters(ports.clock, (key) => this.serverRef(key)?.send({ type: 'demand.ended' }));
+    this.#slots = new WorkspaceSlots({
+      slots: deps.slots,
+      name: deps.name,
+      send: (key, event) => this.serverRef(key)?.send(event),
+    });
     this.config = new WorkspaceConfig({
       config: ports.config,
       root,
       slots: deps.slots,
       enable: options.enable ?? [],
       approvalTimeoutMs: askableMs,
+      startsUnasked: deps.options.discover ?? true,
       isTrusted: () => this.#trusted,
       isEnded: () => this.isEnded,
       send: (command) => this.#actor.send(command),
-      onTaken: () => this.serving.serve(),
+      onRead: () => this.changed(),
     });
     this.serving = new Serving({
       ports,
@@ -94,7 +89,7 @@ export class WorkspaceRuntime {
       serverRef: (key) => this.serverRef(key),
       effective: () => this.#effective(),
       toolLimitOf: (key) => this.config.toolLimitOf(key),
-      timeoutMsOf: (key) => this.config.definitionOf(key)?.timeoutMs ?? 30_000,
+      timeoutMsOf: (key) => this.timeoutMsOf(key),
       onChange: () => this.changed(),
     });
     const { inspect } = deps.options;
@@ -111,7 +106,7 @@ export class WorkspaceRuntime {
         setTimeout: (fire: () => void, delayMs: number) => ports.clock.setTimeout(fire, delayMs),
         clearTimeout: (handle: unknown) => ports.clock.clearTimeout(handle),
       },
-      ...(inspect === undefined ? {} : { inspect }),
+      ...(inspect === undefined ? {} : { inspect: harmlessInspector(inspect) }),
     });
     this.#listen();
     this.#actor.start();
@@ -148,26 +143,38 @@ export class WorkspaceRuntime {
     return stack.find(({ layer }) => verdicts.get(candidateKey(layer, id))?.isEffective === true) ?? stack.at(-1);
   }
 
+  /** How the candidate stands that `candidateFor` names. */
+  snapshotOf(id: ServerId): ServerSnapshot | undefined {
+    const candidate = this.candidateFor(id);
+    return candidate === undefined ? undefined : this.serverRef(candidateKey(candidate.layer, id))?.getSnapshot();
+  }
+
+  /** Request deadline of a server's calls. */
+  timeoutMsOf(key: CandidateKey): number {
+    return this.config.definitionOf(key)?.timeoutMs ?? CALL_TIMEOUT_MS;
+  }
+
   setTrusted(trusted: boolean): void {
     if (this.isEnded) return;
     this.#trusted = trusted;
     this.#actor.send({ type: 'trust.changed', trusted });
-    this.serving.serve();
     this.#keep(this.deps.ports.db.setTrusted(this.root, trusted));
     void this.config.reload();
   }
 
   setRemote(enabled: boolean): void {
-    if (this.isEnded) return;
-    this.config.setRemote(enabled);
-    this.serving.serve();
+    if (!this.isEnded) this.config.setRemote(enabled);
   }
 
+  /** Holds for this run whatever happens; rejects with `STORE_FAILED` when it will not hold for the next. */
   async setSwitch(candidate: Candidate, on: boolean): Promise<void> {
     const key = switchKey(candidate, this.root);
     this.#actor.send({ type: 'switch.changed', key, on });
-    this.serving.serve();
-    await this.deps.ports.db.setSwitch(key, on);
+    try {
+      await this.deps.ports.db.setSwitch(key, on);
+    } catch (error) {
+      throw new SupervisorError(toFailure(error, 'STORE_FAILED'), { cause: error });
+    }
   }
 
   endSession(session: string): void {
@@ -181,11 +188,16 @@ export class WorkspaceRuntime {
     this.#ended = problem;
     const isClosed = new Promise<void>((resolve) => {
       this.#actor.on('workspace.closed', () => resolve());
+      // A machine that broke, a bug, says nothing any more; what its servers hold is ended below.
+      this.#actor.subscribe({ error: () => resolve() });
     });
     this.questions.close();
     this.waiters.close(problem);
+    this.changes.next();
     this.#actor.send({ type: 'workspace.close', failure: problem });
-    await Promise.all([isClosed, this.#watch.close(), this.loaded]);
+    const unwatched = this.#watch.close().catch((error: unknown) => this.#log('watch.failed', error));
+    await Promise.all([isClosed, unwatched, this.loaded]);
+    for (const key of Object.keys(this.context.servers)) this.#slots.releaseAll(key as CandidateKey);
     this.#actor.stop();
     await this.links.closeAll();
     this.changes.complete();
@@ -216,7 +228,10 @@ export class WorkspaceRuntime {
         const definition = this.config.definitionOf(key);
         return definition?.configHash === configHash ? definition : undefined;
       },
-      onVetted: ({ key }, vetted) => void this.#vetted.set(key, vetted),
+      onVetted: ({ key }, { card }) => {
+        if (card !== null) this.#cards.set(key, card);
+      },
+      onUnfinished: (key, walk) => this.serving.keep(key, walk),
       callOptions: ({ key, generation }) => ({
         server: this.config.definitionOf(key)?.id ?? key,
         inFlightMax: IN_FLIGHT_MAX,
@@ -234,55 +249,45 @@ export class WorkspaceRuntime {
     const approvals = new ServerApprovals({
       questions: this.questions,
       approved: this.deps.approved,
-      vettedOf: (key) => this.#vetted.get(key),
+      cardOf: (key) => this.#cards.get(key),
       serverRef: (key) => this.serverRef(key),
     });
-    // An observer without `error` would make a bug in a machine the host's uncaught exception.
-    actor.subscribe({ next: this.changed, error: (error) => this.#log('workspace.broke', error) });
+    let weighed: unknown;
+    actor.subscribe({
+      next: ({ context: { verdicts } }) => {
+        // Gates that were weighed again may have changed what serves which id.
+        if (verdicts !== weighed) this.serving.serve();
+        else this.changed();
+        weighed = verdicts;
+      },
+      // An observer without `error` would make a bug in a machine the host's uncaught exception.
+      error: (error) => this.#log('workspace.broke', error),
+    });
     for (const type of ['slot.wanted', 'slot.released', 'slot.quiet', 'slot.busy'] as const)
-      actor.on(type, (report) => this.#slot(report));
+      actor.on(type, (report) => this.#slots.hear(report));
     actor.on('approval.wanted', (report) => approvals.ask(report));
     actor.on('approval.closed', (report) => approvals.close(report));
-    actor.on('approval.known', () => queueMicrotask(() => this.serving.serve()));
     actor.on('list.walked', (report) => this.serving.list(report));
     actor.on('server.interrupted', ({ key, failure: problem }) => this.waiters.rejectAll(key, problem));
-    actor.on('server.gone', ({ key }) => this.serving.forget(key));
+    actor.on('server.gone', ({ key }) => {
+      this.#cards.delete(key);
+      this.serving.forget(key);
+    });
     actor.on('server.broke', ({ key }) => this.#broke(key));
     // The actor is there once the event that added it has been worked off.
     actor.on('server.added', ({ key }) => queueMicrotask(() => this.serving.follow(key)));
   }
 
-  #slot(report: Extract<ServerReport, { type: `slot.${string}` }>): void {
-    const { slots } = this.deps;
-    const { key, ticket } = report;
-    const name = this.#slotName(key);
-    switch (report.type) {
-      case 'slot.wanted':
-        return slots.request(name, ticket, report.keepAlive, {
-          granted: (granted) => this.serverRef(key)?.send({ type: 'slot.granted', ticket: granted }),
-          reclaimed: (reclaimed) => this.serverRef(key)?.send({ type: 'slot.reclaimed', ticket: reclaimed }),
-        });
-      case 'slot.released':
-        return slots.release(name, ticket);
-      case 'slot.quiet':
-        return slots.quiet(name, ticket);
-      case 'slot.busy':
-        return slots.busy(name, ticket);
-    }
-  }
-
   /** Its actor is gone and can say nothing any more: what it held is ended from here. */
   #broke(key: CandidateKey): void {
     const problem = failure('LINK_LOST', `"${key}" was ended by a fault of the supervisor`);
-    this.deps.slots.releaseAll(this.#slotName(key));
+    this.#slots.releaseAll(key);
     const live = this.links.get(key);
     live?.calls.failAll(problem);
     if (live !== undefined) void this.links.track(live.link.close());
     this.waiters.rejectAll(key, problem);
     this.#log('server.broke', problem.message);
   }
-
-  readonly #slotName = (key: CandidateKey): string => `${this.deps.name}:${key}`;
 
   #keep(saving: Promise<void>): void {
     saving.catch((error: unknown) => this.#log('store.failed', error));

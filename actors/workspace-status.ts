@@ -24,7 +24,9 @@ export function serverStatus(runtime: WorkspaceRuntime, id: ServerId): ServerSta
   if (candidate === undefined) return undefined;
   const key = candidateKey(candidate.layer, id);
   const snapshot = runtime.serverRef(key)?.getSnapshot();
-  const { layer, transport, lifecycle } = candidate;
+  const { layer, transport } = candidate;
+  // The machine of a one-shot command takes every server for a lazy one; what is configured is what is shown.
+  const lifecycle = runtime.config.definitionOf(key)?.lifecycle ?? candidate.lifecycle;
   const basics = {
     id,
     layer,

@@ -1,7 +1,7 @@
 import { distinctUntilChanged, map, type Observable, Observable as Rx, startWith } from 'rxjs';
 import { candidateKey } from '../machines/vocabulary.js';
 import type { Workspace, WorkspaceStatus } from './api.js';
-import { Calls, closedFailure } from './calls.js';
+import { type Calls, closedFailure } from './calls.js';
 import { SupervisorError } from './errors.js';
 import { createGateway } from './gateway.js';
 import { createOutputs } from './outputs.js';
@@ -10,9 +10,14 @@ import type { WorkspaceRuntime } from './workspace-runtime.js';
 import { workspaceStatus } from './workspace-status.js';
 
 /** What the handles of one running workspace share. */
-export function createWorkspace(runtime: WorkspaceRuntime, release: () => Promise<void>): Workspace {
+export interface SharedWorkspace {
+  readonly runtime: WorkspaceRuntime;
+  readonly calls: Calls;
+}
+
+/** One handle; `release` gives it up and settles when that is done. */
+export function createWorkspace({ runtime, calls }: SharedWorkspace, release: () => Promise<void>): Workspace {
   const { ports } = runtime.deps;
-  const calls = new Calls(runtime);
   const status = (): WorkspaceStatus => workspaceStatus(runtime);
   let closing: Promise<void> | undefined;
   const refuseClosed = (): void => {
@@ -52,7 +57,7 @@ export function createWorkspace(runtime: WorkspaceRuntime, release: () => Promis
       return status();
     },
     setTrusted: (trusted) => runtime.setTrusted(trusted),
-    endSession: (session) => runtime.endSession(session),
+    endSession: (session) => calls.endSession(session),
     connectAll: () => {
       refuseClosed();
       return connectAll(runtime, status);
@@ -99,12 +104,12 @@ async function connectAll(runtime: WorkspaceRuntime, status: () => WorkspaceStat
     if (blockedBy === null && phase !== 'ready')
       runtime.serverRef(candidateKey(layer, id))?.send({ type: 'server.demand', by: 'person' });
   }
-  const isSettled = (): boolean => status().servers.every(({ phase, stage }) => phase !== 'connecting' && stage !== 'closing');
-  if (!isSettled()) {
+  const { serving } = runtime;
+  if (!serving.isSettled) {
     await new Promise<void>((resolve) => {
       const subscription = runtime.changes.subscribe({
         next: () => {
-          if (!isSettled()) return;
+          if (!serving.isSettled) return;
           subscription.unsubscribe();
           resolve();
         },

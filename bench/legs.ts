@@ -12,7 +12,18 @@ export interface Leg {
   close(): Promise<void>;
 }
 
-const server = { command: process.execPath, args: [echoServer] };
+/**
+ * What the product gives a server, given by every leg: an inherited environment (extra certificates, a preload) makes Node
+ * start slower, and the bench would measure that.
+ */
+const passedOn = ['HOME', 'LANG', 'LC_ALL', 'LC_CTYPE', 'LOGNAME', 'PATH', 'SHELL', 'TMPDIR', 'USER'];
+const env: Record<string, string> = {};
+for (const name of passedOn) {
+  const value = process.env[name];
+  if (value !== undefined) env[name] = value;
+}
+
+const server = { command: process.execPath, args: [echoServer], env };
 const clientInfo = { name: 'bench', version: '1.0.0' };
 const toolCall = { name: 'echo', arguments: { message: 'hello' } };
 
@@ -49,7 +60,7 @@ export async function connectSdk2(): Promise<ClientOfSdk2> {
 
 /** The least that can be done: a process, newline-delimited JSON, a map of promises. */
 export function openPipe() {
-  const child = spawn(server.command, server.args, { stdio: ['pipe', 'pipe', 'ignore'] });
+  const child = spawn(server.command, server.args, { env, stdio: ['pipe', 'pipe', 'ignore'] });
   const closed = new Promise<void>((resolve) => child.once('close', () => resolve()));
   const waiting = new Map<number, (result: unknown) => void>();
   let lastId = 0;

@@ -7,7 +7,7 @@ const supervisor = createSupervisor({
 });
 try {
   const workspace = await supervisor.openWorkspace(process.cwd(), { trusted: true });
-  await workspace.loaded;
+  await workspace.connectAll(); // a call would start its server by itself; a search wants them listed
   const statuses = workspace.status$.subscribe(({ servers }) => {
     for (const { id, phase, tools } of servers) console.log(id, phase, tools.count);
   });

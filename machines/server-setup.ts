@@ -162,7 +162,7 @@ export const server = serverBase.extend({
       type: 'transport.close' as const,
       failure: context.ending,
     })),
-    noteClosed: assign(({ context, event }) => {
+    noteClosed: assign(({ event }) => {
       assertEvent(event, 'transport.closed');
       return { lastClose: { generation: event.generation, outcome: event.outcome, reason: event.detail } };
     }),

@@ -61,8 +61,8 @@ export function requestSlot(pool: SlotPool, waiter: Waiter, nowMs: number): Slot
 
 /** Gives a slot back, or withdraws a request that still waits. An unknown ticket changes nothing. */
 export function releaseSlot(pool: SlotPool, holder: string, ticket: Ticket, nowMs: number): SlotDecision {
-  const isOther = (one: SlotRef): boolean => !isSame({ holder, ticket })(one);
-  return settle({ ...pool, leases: pool.leases.filter(isOther), waiting: pool.waiting.filter(isOther) }, nowMs);
+  const ref = { holder, ticket };
+  return settle({ ...pool, leases: without(pool.leases, ref), waiting: without(pool.waiting, ref) }, nowMs);
 }
 
 /** The holder's connection is ready and unused from now on. Saying it twice does not make it younger. */
@@ -88,6 +88,8 @@ export function recheck(pool: SlotPool, nowMs: number): SlotDecision {
 
 /** Hands out what is free, and with somebody still waiting makes room. */
 function settle(pool: SlotPool, nowMs: number): SlotDecision {
+  // Nearly always: whoever comes and goes while nobody waits costs no look at the others.
+  if (pool.waiting.length === 0) return { pool, grants: [], reclaims: [], recheckAtMs: null };
   const free = Math.max(0, pool.capacity - pool.leases.length);
   const granted = pool.waiting.slice(0, free);
   const waiting = pool.waiting.slice(free);
@@ -112,7 +114,15 @@ function settle(pool: SlotPool, nowMs: number): SlotDecision {
 }
 
 function change(pool: SlotPool, ref: SlotRef, edit: (lease: Lease) => Lease): SlotPool {
-  return { ...pool, leases: pool.leases.map((lease) => (isSame(ref)(lease) ? edit(lease) : lease)) };
+  // The latest stand last, and it is they that change most.
+  const at = pool.leases.findLastIndex(isSame(ref));
+  const lease = pool.leases[at];
+  return lease === undefined ? pool : { ...pool, leases: pool.leases.with(at, edit(lease)) };
+}
+
+function without<R extends SlotRef>(refs: readonly R[], ref: SlotRef): readonly R[] {
+  const at = refs.findIndex(isSame(ref));
+  return at === -1 ? refs : refs.toSpliced(at, 1);
 }
 
 const isSame =

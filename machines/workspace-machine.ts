@@ -64,6 +64,8 @@ function factsOf({ root, trusted, remoteEnabled, switches, approved }: Workspace
   return { root, trusted, remoteEnabled, switches, approved: (key) => approved[key] === true };
 }
 
+const isWorkspaceKey = (key: CandidateKey): boolean => key.startsWith('workspace');
+
 const shutOf = (verdict: CandidateVerdict | undefined): ShutGate => verdict?.shut ?? null;
 
 const isSameGate = (a: ShutGate, b: ShutGate): boolean => a?.gate === b?.gate && a?.failure.message === b?.failure.message;
@@ -80,6 +82,9 @@ const workspace = setup({
   },
   actors: { server: serverMachine },
   guards: {
+    // A user's own server is known to need no question: its word changes nothing for anybody.
+    changesApproval: ({ context, event }) =>
+      event.type === 'approval.known' && isWorkspaceKey(event.key) && (context.approved[event.key] === true) !== event.approved,
     isEmpty: ({ context }) => Object.keys(context.servers).length === 0,
   },
   actions: {
@@ -195,7 +200,7 @@ export const workspaceMachine = workspace.createMachine({
   }),
   type: 'parallel',
   on: {
-    'approval.known': { actions: ['setApproval', 'weighGates'] },
+    'approval.known': { guard: 'changesApproval', actions: ['setApproval', 'weighGates', 'tell'] },
     'remote.changed': { actions: ['setRemote', 'weighGates'] },
     'switch.changed': { actions: ['setSwitch', 'weighGates'] },
     'slot.wanted': { actions: 'tell' },

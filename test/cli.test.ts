@@ -111,6 +111,15 @@ describe('the way to a server of a workspace', () => {
     expect(pids.filter(isAlive)).toEqual([]);
   });
 
+  test('lets its tools be found and called once it is open', async () => {
+    const here = await place();
+    const approved = [...open, '--approve', await fingerprintIn(here)];
+    const called = await here.run('call', 'mcp__project__echo', '{"message":"hi"}', ...approved);
+    expect(called).toMatchObject({ exit: 0, out: 'Echo: hi\n', err: '' });
+    const found = await here.run('search', 'echo', '--json', ...approved);
+    expect(parsed(found)).toMatchObject({ tools: [{ name: 'mcp__project__echo' }] });
+  });
+
   test('is closed again for another fingerprint, and when the approved script has changed (S004, S005)', async () => {
     const here = await place();
     const fingerprint = await fingerprintIn(here);
@@ -196,7 +205,7 @@ describe('one-shot commands', () => {
   test.each([
     ['SIGINT', 130],
     ['SIGTERM', 143],
-  ] as const)('%s in the middle of a call ends the server too, exit %i (B001)', async (signal, exit) => {
+  ] as const)('%s ends the server that the command has started too, exit %i (B001)', async (signal, exit) => {
     const here = await place();
     const fingerprint = await fingerprintIn(here);
     const args = '{"duration":60,"steps":60}';

@@ -1,4 +1,4 @@
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
@@ -16,7 +16,7 @@ import {
 
 /** What a server lists to the official SDK alone, without anything of ours. */
 async function namesListedBySdk({ command, args, env }: Entry, cwd: string): Promise<readonly string[]> {
-  const client = new Client({ name: 'lister', version: '1.0.0' });
+  const client = new Client({ name: 'lister', version: '1.0.0' }, { versionNegotiation: { mode: 'auto' } });
   const own = { PATH: process.env['PATH'] ?? '', ...(env as Record<string, string> | undefined) };
   await client.connect(new StdioClientTransport({ command, args: [...args], cwd, env: own, stderr: 'ignore' }));
   try {
@@ -90,8 +90,8 @@ describe('the published servers', () => {
 
   test('are found, described and called through the gateway', async () => {
     const run = (request: object): Promise<GatewayResult> => workspace.gateway.run(request);
-    const found = await run({ action: 'search', query: 'read text' });
-    expect(found.structuredContent).toMatchObject({ tools: [{ name: 'mcp__filesystem__read_text_file' }] });
+    const found = await run({ action: 'search', query: 'read text file' });
+    expect(found.structuredContent).toMatchObject({ tools: [{ name: 'mcp__filesystem__read_text_file' }, {}], total: 2 });
     const described = await run({ action: 'describe', name: 'mcp__filesystem__read_text_file' });
     expect(described.structuredContent).toMatchObject({ server: 'filesystem', inputSchema: { properties: { path: {} } } });
     const args = JSON.stringify({ path: join(here.home, 'files', 'note.txt') });
@@ -224,7 +224,6 @@ describe('a list that changes', () => {
     await untilReady(workspace, 'it');
     await Promise.all(Array.from({ length: 30 }, () => workspace.call('mcp__it__t0')));
     await until(workspace, ({ servers }) => servers[0]?.tools.count === 31);
-    const { readFile } = await import('node:fs/promises');
     const lists = (await readFile(log, 'utf8')).split('\n').filter((line) => line.endsWith(' tools/list'));
     expect(lists).toHaveLength(2);
   });

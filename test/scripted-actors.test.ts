@@ -13,7 +13,7 @@ import {
 import { aProfile } from './support/server-harness.js';
 import { VirtualClock } from './support/virtual-clock.js';
 
-function start(script: ServerScript = {}, profile = aProfile) {
+function start(script?: ServerScript, profile = aProfile) {
   const clock = new VirtualClock();
   const reports: ServerReport[] = [];
   const phases: string[] = [];
@@ -25,10 +25,10 @@ function start(script: ServerScript = {}, profile = aProfile) {
       }),
     ),
   ).start();
-  const actor = createActor(
-    scriptedServer(() => script),
-    { clock, input: { profile, shut: null, seed: 1, options: defaultServerOptions, supervisor } },
-  );
+  const actor = createActor(script === undefined ? scriptedServer() : scriptedServer(() => script), {
+    clock,
+    input: { profile, shut: null, seed: 1, options: defaultServerOptions, supervisor },
+  });
   actor.subscribe({
     next: (snapshot) => {
       const phase = phaseOf(snapshot);
@@ -66,6 +66,7 @@ describe('a scripted server', () => {
     });
     actor.send({ type: 'server.demand', by: 'call' });
     await clock.run(0);
+    expect(actor.getSnapshot().children).toHaveProperty('listen');
     expect(context().lists.tools).toMatchObject({ state: 'complete', count: 2 });
     expect(context().lists.prompts).toMatchObject({ state: 'complete', count: 0 });
     actor.send({ type: 'call.cancelled', generation: 1, requestId: 'r1', reason: 'deadline' });
@@ -86,7 +87,7 @@ describe('a scripted server', () => {
     await clock.run(0);
     expect(reports.at(-1)).toEqual({ type: 'approval.wanted', key: 'workspace/files', fingerprint: 'f1' });
     actor.send({ type: 'approval.granted', fingerprint: 'f1' });
-    await clock.run(defaultServerOptions.probeEveryMs);
+    await clock.run(defaultServerOptions.probeEveryMs * 3);
     expect(phases).toEqual(['idle', 'connecting', 'approving', 'connecting', 'backoff', 'connecting', 'ready']);
     expect(context().generation).toBe(2);
     actor.send({ type: 'server.restart' });

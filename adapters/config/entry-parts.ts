@@ -1,5 +1,5 @@
 import type { PolicyRule, UserSettings } from '../../actors/ports.js';
-import type { Failure, Lifecycle, TransportKind } from '../../machines/vocabulary.js';
+import type { Lifecycle, TransportKind } from '../../machines/vocabulary.js';
 import type { Field } from './document.js';
 import type { Faults } from './faults.js';
 import { integerOf, MS_MAX, objectOf, stringOf, stringsOf, type TextAt, textAt, verdictOf, wordOf } from './fields.js';
@@ -42,9 +42,6 @@ export interface NamedText extends TextAt {
   readonly name: string;
   readonly nameAt: number;
 }
-
-/** Refusals of this server alone; the first one is told. */
-export type Refuse = (problem: Failure | null) => void;
 
 const emptyParts = (): EntryParts => ({
   type: null,

@@ -21,7 +21,7 @@ export interface Faults {
 export function createFaults(file: string, text: string): Faults {
   const errors: ConfigFault[] = [];
   const warnings: ConfigFault[] = [];
-  let lineStarts: readonly number[] | null = null;
+  let lineStarts: Uint32Array | null = null;
   const position = (at: number): { line: number; column: number } => {
     lineStarts ??= lineStartsOf(text);
     const line = lastNotAfter(lineStarts, at);
@@ -65,17 +65,22 @@ function escaped(name: string): string {
 
 const [LF, CR] = [10, 13];
 
-function lineStartsOf(text: string): readonly number[] {
-  const starts = [0];
+/** Offsets at which lines begin; LF, CRLF and CR alone end one. */
+function lineStartsOf(text: string): Uint32Array {
+  const starts = new Uint32Array(text.length + 1);
+  let lines = 1;
   for (let at = 0; at < text.length; at += 1) {
     const char = text.charCodeAt(at);
-    if (char === LF || (char === CR && text.charCodeAt(at + 1) !== LF)) starts.push(at + 1);
+    if (char === LF || (char === CR && text.charCodeAt(at + 1) !== LF)) {
+      starts[lines] = at + 1;
+      lines += 1;
+    }
   }
-  return starts;
+  return starts.subarray(0, lines);
 }
 
 /** Index of the last entry of a sorted list that is not greater than `at`. */
-function lastNotAfter(starts: readonly number[], at: number): number {
+function lastNotAfter(starts: Uint32Array, at: number): number {
   let low = 0;
   let high = starts.length - 1;
   while (low < high) {

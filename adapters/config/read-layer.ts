@@ -43,7 +43,7 @@ export function emptyReading(
   return { layer: layer.layer, file, state, servers: [], settings: null, errors, warnings: [] };
 }
 
-function readText(text: string, input: LayerInput): LayerReading {
+async function readText(text: string, input: LayerInput): Promise<LayerReading> {
   const { layer, file } = input;
   const faults = createFaults(file, text);
   const fields = topFields(parseDocument(text, faults), faults);
@@ -54,10 +54,23 @@ function readText(text: string, input: LayerInput): LayerReading {
   for (const field of rest) warnTopLevel(field, layer, faults);
 
   checkLookalikes(entries, faults);
-  const servers = entries.map((field) => readServer(field, context, input.digest)).filter((server) => server !== null);
+  const servers = await readServers(entries, context, input.digest);
   if (faults.errors.length > 0) return { ...emptyReading(layer, file, 'rejected', faults.errors), warnings: faults.warnings };
   const limited = servers.map((server) => withinLimit(withRules(server, rules), context, input.ids));
   return { layer: layer.layer, file, state: 'valid', servers: limited, settings, errors: [], warnings: faults.warnings };
+}
+
+/** Every entry costs a digest; a file of thousands must not hold up the loop. */
+const ENTRIES_A_TURN = 50;
+
+async function readServers(entries: readonly Field[], context: EntryContext, digest: DigestPort): Promise<ServerDefinition[]> {
+  const servers: ServerDefinition[] = [];
+  for (const [index, field] of entries.entries()) {
+    if (index % ENTRIES_A_TURN === ENTRIES_A_TURN - 1) await new Promise((resolve) => setImmediate(resolve));
+    const server = readServer(field, context, digest);
+    if (server !== null) servers.push(server);
+  }
+  return servers;
 }
 
 function topFields(root: ConfigNode | null, faults: Faults): readonly Field[] {
@@ -123,6 +136,6 @@ function withinLimit(server: ServerDefinition, { settings, userFile, faults }: E
   if (!isOver) ids.add(server.id);
   if (!isOver || server.refusal !== null) return server;
   const message = `mcpServers.${server.id} (${faults.file}:${server.line}): more than ${max} servers`;
-  const hint = `Remove servers, or raise "limits": { "servers": ${max} } in ${userFile}.`;
+  const hint = `Remove servers, or raise "limits": { "servers": ${max + 1} } in ${userFile}.`;
   return { ...server, refusal: failure('CONFIG_LIMIT', message, hint) };
 }

@@ -120,7 +120,10 @@ export class ChildRun {
     if (this.#isOver || this.#brokenTimer !== null) return;
     const why = error instanceof Error ? error.message : 'a pipe broke';
     this.#brokenTimer = this.#clock.setTimeout(() => {
-      this.#end({ kind: 'unusable', problem: failure('LINK_LOST', `The process lives, but its pipes do not: ${why}`) });
+      this.#end({
+        kind: 'unusable',
+        problem: failure('LINK_LOST', `Its pipes broke, and the process has not ended with them: ${why}`),
+      });
     }, BROKEN_PIPE_GRACE_MS);
   }
 

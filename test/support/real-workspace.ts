@@ -6,6 +6,7 @@ import { filter, firstValueFrom, timeout } from 'rxjs';
 import { expect, vi } from 'vitest';
 import type { ServerStatus, SupervisorOptions, Workspace, WorkspaceOptions, WorkspaceStatus } from '../../actors/api.js';
 import { createSupervisor } from '../../index.js';
+import { followTimers } from './own-timers.js';
 import { countPipes, findMarked } from './stdio-harness.js';
 
 const fixtures = join(import.meta.dirname, '../fixtures');
@@ -61,14 +62,12 @@ interface Held {
   readonly pipes: number;
   /** Files and directories that are watched. */
   readonly watches: number;
-  readonly timers: number;
   readonly listeners: number;
 }
 
-export const held = (): Held => ({
+const held = (): Held => ({
   pipes: countPipes(),
   watches: countWatches(),
-  timers: process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length,
   listeners: process.eventNames().reduce((sum, name) => sum + process.listenerCount(name), 0),
 });
 
@@ -80,6 +79,7 @@ export async function realWorkspace(): Promise<RealWorkspace> {
   const userFile = join(home, 'user.json');
   const projectFile = join(root, '.mcp.json');
   const before = held();
+  const timers = followTimers();
   let close = (): Promise<void> => Promise.resolve();
 
   const entry = (script: string, args: readonly string[]): Entry => ({
@@ -114,12 +114,16 @@ export async function realWorkspace(): Promise<RealWorkspace> {
     },
     async end() {
       await close();
-      await leavesNothing(home, before);
+      // At once: `close` has settled, and by then nothing is left.
+      expect({ ...findMarked(home), timers: timers.running() }).toEqual({ alive: [], zombies: 0, timers: [] });
+      // A handle that is closed gives its descriptor back a turn of the event loop later.
+      await vi.waitFor(() => expect(held()).toEqual(before));
     },
     async [Symbol.asyncDispose]() {
       try {
         await here.end();
       } finally {
+        timers.stop();
         // A test that fails must not leave its servers to the next one.
         for (const pid of here.pids) process.kill(pid, 'SIGKILL');
         await rm(home, { recursive: true, force: true });
@@ -127,17 +131,6 @@ export async function realWorkspace(): Promise<RealWorkspace> {
     },
   };
   return here;
-}
-
-async function leavesNothing(home: string, before: Held): Promise<void> {
-  // At once: `close` has settled, and by then all of this is true.
-  expect({ processes: findMarked(home), timers: held().timers }).toEqual({
-    processes: { alive: [], zombies: 0 },
-    timers: before.timers,
-  });
-  // A handle that is closed gives its descriptor back a turn of the event loop later.
-  const { timers: _, ...rest } = before;
-  await vi.waitFor(() => expect(held()).toMatchObject(rest));
 }
 
 /** What this process watches, over all its inotify descriptors. */
@@ -158,11 +151,15 @@ const jsonOf = (config: object | string): string => (typeof config === 'string' 
 /** The first status, now or later, of which this holds; says what it was instead when none comes. */
 export async function until(workspace: Workspace, holds: (status: WorkspaceStatus) => boolean): Promise<WorkspaceStatus> {
   try {
-    return await firstValueFrom(workspace.status$.pipe(filter(holds), timeout(WAIT_MS_MAX)));
+    return await firstValueFrom(workspace.status$.pipe(filter(holds), timeout({ first: WAIT_MS_MAX })));
   } catch (cause) {
-    throw new Error(`not reached, but: ${JSON.stringify(workspace.status(), null, 1)}`, { cause });
+    const { workspace: about, servers } = workspace.status();
+    throw new Error(`not reached, but: ${[JSON.stringify(about.config), ...servers.map(inShort)].join('\n')}`, { cause });
   }
 }
+
+const inShort = ({ id, phase, stage, generation, pid, blockedBy, error, tools }: ServerStatus): string =>
+  JSON.stringify({ id, phase, stage, generation, pid, blockedBy, error, tools });
 
 /** The same of one server. */
 export async function untilServer(

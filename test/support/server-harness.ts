@@ -14,15 +14,7 @@ import type {
 import { serverMachine } from '../../machines/server-machine.js';
 import { defaultServerOptions } from '../../machines/server-options.js';
 import { phaseOf } from '../../machines/server-view.js';
-import {
-  type Code,
-  failure,
-  type Handshake,
-  type LinkRef,
-  type ListKind,
-  PHASES,
-  type ServerProfile,
-} from '../../machines/vocabulary.js';
+import { type Code, failure, type Handshake, type ListKind, PHASES, type ServerProfile } from '../../machines/vocabulary.js';
 import { VirtualClock } from './virtual-clock.js';
 
 /** How the world around one server behaves. A test may change it at any time. */
@@ -104,7 +96,10 @@ export function startServer(input: HarnessInput = {}) {
   const asked = new Set<number>();
   const live = new Set<number>();
   const faults: unknown[] = [];
-  const send = (event: ServerEvent): void => actor.send(event);
+  // XState complains about whatever is sent to an actor that is done.
+  const send = (event: ServerEvent): void => {
+    if (actor.getSnapshot().status === 'active') actor.send(event);
+  };
 
   const grant = (ticket: number): void => {
     if (!asked.delete(ticket)) return;
@@ -206,8 +201,8 @@ function actorsOf(world: World, live: Set<number>, log: string[]) {
     cancellation: cancellationMachine.provide({
       actors: { notify: fromPromise<unknown, CancelledRequest>(() => Promise.resolve()) },
     }),
-    listen: fromPromise<void, LinkRef>(() => settle(world.listen, 'ends')),
-    probe: fromPromise<void, LinkRef>(() => settle(world.probe, 'answers')),
+    listen: fromPromise(() => settle(world.listen, 'ends')),
+    probe: fromPromise(() => settle(world.probe, 'answers')),
   };
 }
 

@@ -33,7 +33,8 @@ export class TransitionRecorder {
   };
 
   #note(transition: AnyTransitionDefinition): void {
-    const { source, eventType } = transition;
+    const eventType = String(transition.eventType);
+    const source: AnyStateNode = transition.source;
     if (source.machine.id !== this.#id) return;
     const row = eventType === '' ? source.always : source.transitions.get(eventType);
     this.taken.add(nameOf(source, eventType, row?.indexOf(transition) ?? -1));

@@ -2,6 +2,7 @@ import { supervisorError } from '../../../actors/errors.js';
 import { visibleLine } from '../../shared/visible-text.js';
 import { EXIT } from '../exit-codes.js';
 import { serversNamedIn } from '../find-server.js';
+import { howToOpen } from '../how-to-open.js';
 import type { Explanation } from '../library.js';
 import { isConfigRejected, jsonLine } from '../report.js';
 import type { Session } from '../session.js';
@@ -14,15 +15,21 @@ export async function explainCommand(session: Session, name: string): Promise<nu
   const servers = ids.includes(name) ? [name] : serversNamedIn(name, ids);
   if (servers.length === 0)
     throw supervisorError('UNKNOWN_SERVER', `No server is called ${visibleLine(name)}, and no known server has such a tool.`);
-  const explanations = servers.map((id) => workspace.server(id).explain());
+  // Nothing is listed here, so the tool's own name is read from the full one.
+  const toolOf = (id: string): string | undefined => (ids.includes(name) ? undefined : name.slice(`mcp__${id}__`.length));
+  const explanations = servers.map((id) => workspace.server(id).explain(toolOf(id)));
+  const ways = new Map(status.servers.map((server) => [server.id, howToOpen(server)]));
   const [first] = explanations;
   await session.print(
-    flags.json ? jsonLine(explanations.length === 1 ? first : explanations) : explanations.map(explanationText).join('\n'),
+    flags.json
+      ? jsonLine(explanations.length === 1 ? first : explanations)
+      : explanations.map((one) => explanationText(one, ways.get(one.server) ?? null)).join('\n'),
   );
   return isConfigRejected(status) ? EXIT.configRejected : EXIT.done;
 }
 
-function explanationText({ subject, server, layer, shadowed, gates, phase, error, policy }: Explanation): string {
+function explanationText(explanation: Explanation, way: string | null): string {
+  const { subject, server, layer, shadowed, gates, phase, error, policy } = explanation;
   const lines = [
     `${subject}: server ${server} of layer ${layer} is ${phase}`,
     ...shadowed.map((other) => `  layer ${other.layer} has it too: ${other.why}`),
@@ -31,6 +38,7 @@ function explanationText({ subject, server, layer, shadowed, gates, phase, error
         `  ${open ? 'open' : 'shut'}  ${gate}${failure === null ? '' : `: ${failure.message} ${failure.hint ?? ''}`}`,
     ),
     ...(error === null ? [] : [`  ${error.code} (${error.stage}): ${error.message} ${error.hint ?? ''}`]),
+    ...(way === null || way === error?.hint ? [] : [`  ${way}`]),
     ...(policy === null ? [] : [`  policy: ${policy.verdict}, by ${policy.rule}`]),
   ];
   return `${lines.map((line) => visibleLine(line).trimEnd()).join('\n')}\n`;

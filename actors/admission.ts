@@ -1,0 +1,93 @@
+import { type PolicyAnswer, tighten } from '../machines/policy.js';
+import { type Failure, failure, type ServerId } from '../machines/vocabulary.js';
+import type { CallOptions } from './api.js';
+import { supervisorError } from './errors.js';
+import { JudgedCalls } from './judged-calls.js';
+import type { Json } from './ports.js';
+import type { WorkspaceRuntime } from './workspace-runtime.js';
+
+/** What is about to be sent: enough for policy and approval to judge, and for the link to send. */
+export interface CallSubject {
+  readonly server: ServerId;
+  /** For policies: a tool's original name, `resources/read` or `prompts/get`. */
+  readonly tool: string;
+  /** For people. */
+  readonly label: string;
+  readonly method: string;
+  readonly params: { readonly [key: string]: Json };
+  readonly arguments: Json;
+}
+
+/** Lets a call pass or not: by its policy, the host's own word, and a person where one has to be asked. */
+export class Admission {
+  readonly #runtime: WorkspaceRuntime;
+  readonly #judged: JudgedCalls;
+
+  constructor(runtime: WorkspaceRuntime) {
+    this.#runtime = runtime;
+    this.#judged = new JudgedCalls((server) => this.#endOf(server));
+  }
+
+  /** Rejects with `BLOCKED_BY_…` or `APPROVAL_…`, and at once with what keeps the server from running at all. */
+  admit(subject: CallSubject, policy: PolicyAnswer, options: CallOptions): Promise<void> {
+    const { server, label } = subject;
+    return this.#judged.during({ ...options, server }, async (ended) => {
+      const { verdict, rule } = tighten(policy, await this.#hostsWord(subject, options));
+      if (verdict === 'deny') throw supervisorError('BLOCKED_BY_POLICY', `"${label}" is blocked: ${rule}`);
+      if (verdict === 'ask' && options.byPerson !== true && !ended.aborted) await this.#ask(subject, options, ended);
+    });
+  }
+
+  /** After a change of anything that could bar a call. */
+  check(): void {
+    this.#judged.check();
+  }
+
+  endSession(session: string): void {
+    this.#judged.endSession(session);
+  }
+
+  /** Why no call to this server can go on, whoever has agreed to it. */
+  #endOf(server: ServerId): Failure | null {
+    const { ended } = this.#runtime;
+    if (ended !== null) return ended;
+    const context = this.#runtime.snapshotOf(server)?.context;
+    if (context === undefined) return failure('SERVER_REMOVED', `"${server.slice(0, 64)}" is not in the configuration`);
+    return context.shut?.failure ?? (context.blockedBy === 'denied' ? context.problem : null);
+  }
+
+  async #hostsWord({ label, server, arguments: args }: CallSubject, { session }: CallOptions): Promise<unknown> {
+    const { authorizeCall } = this.#runtime.deps.options;
+    if (authorizeCall === undefined) return undefined;
+    try {
+      return await authorizeCall({ tool: label, server, arguments: args, session: session ?? null });
+    } catch {
+      return 'deny';
+    }
+  }
+
+  async #ask({ label, server, tool, arguments: args }: CallSubject, options: CallOptions, ended: AbortSignal): Promise<void> {
+    const { questions, approvalTimeoutMs } = this.#runtime;
+    if (!questions.hasChannel) {
+      throw supervisorError('APPROVAL_NO_CHANNEL', `"${label}" has to be approved and nobody can be asked here`, {
+        hint: `in the user file: "toolPolicies": { "${server}.${tool}": "allow" }`,
+      });
+    }
+    const session = options.session ?? null;
+    const asked = questions.put({ kind: 'call', server, tool: label, arguments: args, session }, approvalTimeoutMs);
+    ended.addEventListener('abort', () => asked.withdraw(), { once: true });
+    switch (await asked.answer) {
+      case 'approve':
+        return;
+      case 'deny':
+        throw supervisorError('BLOCKED_BY_USER', `"${label}" was not approved`);
+      case 'timeout':
+        throw supervisorError(
+          'APPROVAL_TIMEOUT',
+          `the question about "${label}" was not answered within ${approvalTimeoutMs} ms`,
+        );
+      case 'withdrawn':
+        throw supervisorError('CALL_CANCELLED', `the call to "${label}" was withdrawn before it was approved`);
+    }
+  }
+}
