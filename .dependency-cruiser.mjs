@@ -4,6 +4,7 @@
 const vendors = [
   ['jsonc-parser', 'npm', '^adapters/config/'],
   ['canonicalize', 'npm', '^adapters/node-digest\\.ts$'],
+  ['re2js', 'npm', '^adapters/linear-regex\\.ts$'],
   ['@modelcontextprotocol/client', 'npm', '^adapters/links/'],
   ['@modelcontextprotocol/sdk', 'npm', '^adapters/links/'],
   ['@modelcontextprotocol/server', 'npm', '^adapters/(serve|cli)/'],

@@ -4,6 +4,7 @@ import type { LogPort, Ports } from './actors/ports.js';
 import { createSupervisor as createCore, ProcessPool } from './actors/supervisor.js';
 import { createFileConfig } from './adapters/config/file-config.js';
 import { defaultPaths, type SupervisorPaths } from './adapters/default-paths.js';
+import { linearRegex } from './adapters/linear-regex.js';
 import { createStdioLinkPort } from './adapters/links/stdio-link.js';
 import { createMemoryDb } from './adapters/memory-db.js';
 import { createNodeDigest } from './adapters/node-digest.js';
@@ -40,6 +41,7 @@ export function createSupervisor(options: SupervisorOptions & { readonly paths?:
     vet: createVet({ env: process.env, digest, marker: systemRandom.nonce() }),
     link: createStdioLinkPort({ process: processes, clock: systemClock }),
     log: options.log ?? silent,
+    regex: linearRegex,
     realPath,
     close: () => processes.closeAll(),
   };

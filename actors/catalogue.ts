@@ -1,7 +1,6 @@
-import { modelDescription } from '../machines/items.js';
 import type { ListedItem, SkippedItem } from '../machines/list-walk.js';
 import { fullName } from '../machines/names.js';
-import { byFullName, type RankedTool, rank, rankedTool } from '../machines/ranking.js';
+import { byFullName, rank } from '../machines/ranking.js';
 import { type Failure, LIST_KINDS, type ListKind, type ListState, type ServerId } from '../machines/vocabulary.js';
 import type { ToolListing, ToolsStatus } from './api.js';
 import { supervisorError } from './errors.js';
@@ -75,7 +74,7 @@ export class Catalogue {
   readonly #servers = new Map<ServerId, KnownServer>();
   readonly #byName = new Map<string, ToolEntry>();
   /** In the order of full names; built when first asked for after a change. */
-  #index: { readonly entries: readonly ToolEntry[]; readonly ranked: readonly RankedTool[] } | null = null;
+  #sorted: readonly ToolEntry[] | null = null;
   /** In order of server and key, by the kinds listed together; built when first asked for after a change. */
   readonly #listings = new Map<string, readonly CatalogueListing[]>();
 
@@ -92,7 +91,8 @@ export class Catalogue {
     this.setLive(server, outcome.live);
     const before = known.lists.get(kind) ?? NOTHING;
     const isWhole = outcome.state === 'complete' || outcome.state === 'unsupported';
-    const items = new Map(outcome.items.map((item) => [item.key, item]));
+    const items = new Map<string, ListedItem>();
+    for (const item of outcome.items) items.set(item.key, item);
     const missing = isWhole ? [] : before.lastComplete.filter(({ key }) => !items.has(key));
     for (const item of missing) items.set(item.key, item);
     known.lists.set(kind, {
@@ -138,7 +138,7 @@ export class Catalogue {
   drop(server: ServerId): void {
     for (const entry of this.#servers.get(server)?.tools.values() ?? []) this.#byName.delete(entry.fullName);
     this.#servers.delete(server);
-    this.#index = null;
+    this.#sorted = null;
     this.#listings.clear();
   }
 
@@ -152,7 +152,14 @@ export class Catalogue {
   }
 
   tools(): readonly ToolListing[] {
-    return this.#indexed().entries.map((entry) => entry.listing());
+    return this.#inOrder().map((entry) => entry.listing());
+  }
+
+  /** How many tools of a server are past the limit of tools. */
+  overLimit(server: ServerId): number {
+    let count = 0;
+    for (const entry of this.#servers.get(server)?.tools.values() ?? []) count += Number(entry.overLimit);
+    return count;
   }
 
   /** Tools by rank. `INVALID_ARGUMENTS` for a query that is too long and a cursor that is none of ours. */
@@ -160,7 +167,8 @@ export class Catalogue {
     if (query.length > QUERY_UNITS_MAX || query.trim().split(/\s+/).length > TERMS_MAX) {
       throw supervisorError('INVALID_ARGUMENTS', `"query" takes at most ${TERMS_MAX} terms and ${QUERY_UNITS_MAX} characters`);
     }
-    const { entries, ranked } = this.#indexed();
+    const entries = this.#inOrder();
+    const ranked = entries.map((entry) => entry.ranked);
     const at = (position: number): ToolEntry => entries[position] as ToolEntry;
     const { hits, total, left } = rank(ranked, {
       text: query,
@@ -227,26 +235,28 @@ export class Catalogue {
     return known;
   }
 
+  /** Ten thousand tools are entered at once, so that nothing is cleaned, digested or lowered here that can wait. */
   #enterTools(server: ServerId, known: KnownServer, toolLimit: number): void {
     const { items, stale } = known.lists.get('tools') ?? NOTHING;
+    const context = { isLive: () => known.live, digestOf: this.#digestDefinition };
     for (const entry of known.tools.values()) this.#leave(known, entry, items.has(entry.tool));
     const tools = new Map<string, ToolEntry>();
     for (const { key, definition } of items.values()) {
-      const name = fullName(server, key, this.#digestText);
+      const before = known.tools.get(key);
+      const name = before?.fullName ?? fullName(server, key, this.#digestText);
       // Names of two tools cannot meet; should a digest ever fail us, the first one stays and the other is not there.
       if (this.#byName.has(name)) continue;
       const overLimit = tools.size >= toolLimit;
-      const description = modelDescription(definition);
-      const before = known.tools.get(key)?.known ?? known.gone.get(key);
       const entry = new ToolEntry(
-        { server, tool: key, fullName: name, definition, description, overLimit, stale: stale.has(key) },
-        { isLive: () => known.live, digestOf: this.#digestDefinition, known: before ?? new KnownDefinitions(definition) },
+        { server, tool: key, fullName: name, definition, overLimit, stale: stale.has(key) },
+        before?.known ?? known.gone.get(key) ?? new KnownDefinitions(definition),
+        context,
       );
       tools.set(key, entry);
       this.#byName.set(name, entry);
     }
     known.tools = tools;
-    this.#index = null;
+    this.#sorted = null;
   }
 
   #leave(known: KnownServer, entry: ToolEntry, isBack: boolean): void {
@@ -262,12 +272,9 @@ export class Catalogue {
     return this.#digest.ofJson(LONE_SURROGATE.test(text) ? text : (definition as Json));
   };
 
-  #indexed(): { readonly entries: readonly ToolEntry[]; readonly ranked: readonly RankedTool[] } {
-    if (this.#index === null) {
-      const entries = [...this.#byName.values()].sort(byFullName);
-      this.#index = { entries, ranked: entries.map(rankedTool) };
-    }
-    return this.#index;
+  #inOrder(): readonly ToolEntry[] {
+    this.#sorted ??= [...this.#byName.values()].sort(byFullName);
+    return this.#sorted;
   }
 
   #listed(kinds: readonly ListKind[]): readonly CatalogueListing[] {

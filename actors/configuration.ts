@@ -1,8 +1,7 @@
 import type { Candidate } from '../machines/candidates.js';
 import { type ConfigVerdict, configVerdict, isCountedLayer } from '../machines/config-verdict.js';
-import { defaultListLimits } from '../machines/pagination-machine.js';
 import { restartPolicy } from '../machines/restart-policy.js';
-import type { ServerOptions } from '../machines/server-context.js';
+import { defaultServerOptions, type ServerOptions } from '../machines/server-options.js';
 import { type CandidateKey, candidateKey } from '../machines/vocabulary.js';
 import { LIVE_SLOTS } from './live-slots.js';
 import type { ConfigFault, LayerReading, PolicyRule, ServerDefinition, UserSettings } from './ports.js';
@@ -70,14 +69,12 @@ export function limitsOf(settings: UserSettings | null): EffectiveLimits {
 
 /** The numbers of the machines. Pages and items only fall, whatever the file says. */
 export function serverOptionsOf(settings: UserSettings | null, approvalTimeoutMs: number | null): ServerOptions {
+  const { pages, items } = defaultServerOptions;
   return {
+    ...defaultServerOptions,
     restart: restartPolicy(settings?.restart ?? {}),
-    pages: Math.min(settings?.limits.pages ?? defaultListLimits.pages, defaultListLimits.pages),
-    items: Math.min(settings?.limits.items ?? defaultListLimits.items, defaultListLimits.items),
-    pageTimeoutMs: 30_000,
+    pages: Math.min(settings?.limits.pages ?? pages, pages),
+    items: Math.min(settings?.limits.items ?? items, items),
     approvalTimeoutMs,
-    listDebounceMs: 1_000,
-    probeEveryMs: 30_000,
-    probeTimeoutMs: 10_000,
   };
 }

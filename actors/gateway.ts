@@ -9,7 +9,7 @@ import { type GatewayRequest, invalid, type JsonObject, needText, parseGatewayRe
 import { marksOf, oneLine, promptSummary, readableSummary, serverSummary, toolSummary, withMarks } from './gateway-summaries.js';
 import type { CatalogueListing, ListingPage } from './listing-page.js';
 import type { Outputs } from './outputs.js';
-import type { LogPort } from './ports.js';
+import type { LogPort, RegexPort } from './ports.js';
 import { checkPromptArguments } from './prompt-arguments.js';
 import type { ToolEntry } from './tool-entry.js';
 
@@ -20,6 +20,8 @@ export interface GatewayHost {
   /** Absent: `regex` is refused. */
   readonly regex?: RegexPort;
   readonly log?: LogPort;
+  /** The next turn of the event loop: what takes long is done in slices. */
+  turn(): Promise<void>;
   status(): WorkspaceStatus;
   call(fullName: string, args: JsonObject, options: CallOptions): Promise<CallResult>;
   request(
@@ -30,12 +32,9 @@ export interface GatewayHost {
   ): Promise<CallResult>;
 }
 
-/** A linear-time engine. Throws for a pattern it does not take. */
-export interface RegexPort {
-  compile(pattern: string): { test(text: string): boolean };
-}
-
 const REGEX_UNITS_MAX = 256;
+/** Tools whose texts are tested in one turn: some milliseconds, with the longest descriptions. */
+const REGEX_SLICE = 200;
 const NEAREST_MAX = 3;
 const READ_BYTES = 8 * 1_024;
 const SPILL_SCHEME = 'spill://';
@@ -89,7 +88,8 @@ function dispatch(host: GatewayHost, request: GatewayRequest, options: CallOptio
 
 async function search(host: GatewayHost, request: GatewayRequest): Promise<GatewayResult> {
   const { query = '', server, cursor, limit } = request;
-  const page = host.catalogue.search({ query, server, cursor, limit, admits: admitting(host, request.regex) });
+  const admits = await admitting(host, request);
+  const page = host.catalogue.search({ query, server, cursor, limit, admits });
   if (page.total === 0) needServer(host, server);
   const tools = page.hits.map(({ entry }) => toolSummary(entry));
   const lines = tools.map(({ name, description, marks }) => `${withMarks(name, marks)}: ${oneLine(description)}`);
@@ -102,13 +102,23 @@ async function search(host: GatewayHost, request: GatewayRequest): Promise<Gatew
   );
 }
 
-function admitting({ regex }: GatewayHost, pattern: string | undefined): SearchQuery['admits'] {
+async function admitting(host: GatewayHost, { regex: pattern, server }: GatewayRequest): Promise<SearchQuery['admits']> {
   if (pattern === undefined || pattern === '') return undefined;
+  const regex = compiled(host, pattern);
+  const names = new Set<string>();
+  const tools = host.catalogue.tools().filter((tool) => server === undefined || tool.server === server);
+  for (const [at, { name, tool, description }] of tools.entries()) {
+    if (at > 0 && at % REGEX_SLICE === 0) await host.turn();
+    if (regex.test(name) || regex.test(tool) || regex.test(description)) names.add(name);
+  }
+  return ({ fullName }) => names.has(fullName);
+}
+
+function compiled({ regex }: GatewayHost, pattern: string): ReturnType<RegexPort['compile']> {
   if (regex === undefined) throw invalid('"regex" is not supported here', 'Use "query".');
   if (pattern.length > REGEX_UNITS_MAX) throw invalid(`"regex" is longer than ${REGEX_UNITS_MAX} characters`);
   try {
-    const compiled = regex.compile(pattern);
-    return ({ fullName, tool, description }) => compiled.test(fullName) || compiled.test(tool) || compiled.test(description);
+    return regex.compile(pattern);
   } catch {
     throw invalid('"regex" is not a pattern the search can run');
   }

@@ -1,8 +1,9 @@
-import { verifyPage } from '../machines/items.js';
+import { closePage, type ItemVerdict, type OpenPage, openPage, verifyItem } from '../machines/items.js';
 import type { ListPage, PageRequest } from '../machines/pagination-machine.js';
 import { failure, type ListKind } from '../machines/vocabulary.js';
 import { SupervisorError } from './errors.js';
-import type { Link } from './ports.js';
+import type { ClockPort, Link } from './ports.js';
+import { prepareTexts } from './tool-entry.js';
 
 const METHODS: Readonly<Record<ListKind, string>> = {
   tools: 'tools/list',
@@ -11,12 +12,49 @@ const METHODS: Readonly<Record<ListKind, string>> = {
   prompts: 'prompts/list',
 };
 
-/** Reads one page of one list and verifies its items. Not a call: it neither keeps a server busy nor takes a call's place. */
-export async function fetchPage(link: Link, { kind, cursor }: PageRequest, signal: AbortSignal): Promise<ListPage> {
-  const result = await requestOnce(link, METHODS[kind], cursor === undefined ? undefined : { cursor }, signal);
-  const verdict = verifyPage(kind, result);
-  if (!verdict.ok) throw new SupervisorError(verdict.failure);
-  return verdict.page;
+/** Entries verified in one turn of the event loop at most. */
+const SLICE_ENTRIES = 200;
+/** A turn ends sooner when its entries are costly; one by itself is bounded by what an item may hold. */
+const SLICE_MS = 5;
+
+type SliceClock = Pick<ClockPort, 'now' | 'setTimeout'>;
+
+/**
+ * Reads one page of one list and verifies its items, in slices with a turn of the event loop after each. Not a call: it neither
+ * keeps a server busy nor takes a call's place.
+ */
+export async function fetchPage(
+  link: Link,
+  { kind, cursor }: PageRequest,
+  signal: AbortSignal,
+  clock: SliceClock,
+): Promise<ListPage> {
+  const method = METHODS[kind];
+  const result = await requestOnce(link, method, cursor === undefined ? undefined : { cursor }, signal);
+  const opened = openPage(kind, result);
+  if (!opened.ok) throw new SupervisorError(opened.failure);
+  const verdicts: ItemVerdict[] = [];
+  for (let isDone = verifySlice(opened.page, verdicts, clock); !isDone; isDone = verifySlice(opened.page, verdicts, clock)) {
+    await new Promise<void>((resolve) => void clock.setTimeout(resolve, 0));
+    if (signal.aborted) throw givenUp(method);
+  }
+  const closed = closePage(opened.page, verdicts);
+  if (!closed.ok) throw new SupervisorError(closed.failure);
+  return closed.page;
+}
+
+/** Goes on behind the last verdict; true when no entry is left and the slice was not used up. */
+function verifySlice({ kind, entries }: OpenPage, verdicts: ItemVerdict[], clock: SliceClock): boolean {
+  const start = verdicts.length;
+  const endMs = clock.now() + SLICE_MS;
+  for (const raw of entries.slice(start, start + SLICE_ENTRIES)) {
+    const verdict = verifyItem(kind, raw, verdicts.length + 1);
+    // The catalogue shows and searches these texts, all of them at once: they are cleaned here, while there is time.
+    if (verdict.ok && kind === 'tools') prepareTexts(verdict.definition);
+    verdicts.push(verdict);
+    if (clock.now() >= endMs) return false;
+  }
+  return verdicts.length - start < SLICE_ENTRIES;
 }
 
 /** One request whose end is its answer or its abort signal; when the link is lost its actor is stopped, which aborts it. */
@@ -41,9 +79,11 @@ function requestOnce(link: Link, method: string, params: object | undefined, sig
       link.unwatch(requestId);
       // Best effort: a server that cannot be told may as well send its answer.
       link.notifyCancelled(requestId, 'the list is no longer needed').catch(() => undefined);
-      reject(new SupervisorError(failure('LIST_FAILED', `${method} was given up`)));
+      reject(givenUp(method));
     };
     if (signal.aborted) abort();
     else signal.addEventListener('abort', abort, { once: true });
   });
 }
+
+const givenUp = (method: string): SupervisorError => new SupervisorError(failure('LIST_FAILED', `${method} was given up`));

@@ -25,6 +25,8 @@ export interface Ports {
   readonly vet: VetPort;
   readonly link: LinkPort;
   readonly log: LogPort;
+  /** Absent: a search by regular expression is refused. */
+  readonly regex?: RegexPort;
   /** The one true path of a root; rejects with `CONFIG_UNREADABLE` when there is none. Absent: a path is taken as it is. */
   readonly realPath?: (path: string) => Promise<string>;
   /** Ends what the adapters still hold; called once, after the last workspace. */
@@ -370,6 +372,13 @@ export interface ChildPort {
   isGroupAlive(): boolean;
   /** Lets go of the pipes, whoever else still holds them. */
   destroy(): void;
+}
+
+// ── patterns ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+export interface RegexPort {
+  /** A pattern that is looked for anywhere in a text, whatever the case, in linear time. Throws for one it does not take. */
+  compile(pattern: string): { test(text: string): boolean };
 }
 
 // ── log ────────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -85,7 +85,7 @@ export function createServerLogic(deps: ServerActorDeps) {
             };
             signal.addEventListener('abort', giveUp, { once: true });
             try {
-              const page = await fetchPage(linkOf(links, input.source).link, input, signal);
+              const page = await fetchPage(linkOf(links, input.source).link, input, signal, deps.clock);
               unfinished.took(input, page);
               return page;
             } finally {

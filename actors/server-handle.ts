@@ -28,6 +28,7 @@ export function createServerHandle(runtime: WorkspaceRuntime, calls: Calls, id: 
       return explainServer(runtime, status(), tool ?? id, original === undefined ? null : calls.policyOf(id, original));
     },
     test: async (options = {}) => {
+      const server = ref();
       const busy = status().callsInFlight;
       if (busy > 0 && options.force !== true) {
         throw supervisorError('INVALID_ARGUMENTS', `"${id}" has ${busy} calls in flight, which a test would end`, {
@@ -35,7 +36,7 @@ export function createServerHandle(runtime: WorkspaceRuntime, calls: Calls, id: 
         });
       }
       const watched = watchTest(runtime, id, options.signal);
-      ref().send({ type: 'server.restart' });
+      server.send({ type: 'server.restart' });
       return watched(() => status());
     },
   };

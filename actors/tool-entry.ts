@@ -1,4 +1,6 @@
+import { modelDescription } from '../machines/items.js';
 import type { ListedItem } from '../machines/list-walk.js';
+import { type RankedTool, rankedTool } from '../machines/ranking.js';
 import type { ServerId } from '../machines/vocabulary.js';
 import type { ToolListing } from './api.js';
 
@@ -10,12 +12,29 @@ export interface ToolFacts {
   readonly tool: string;
   readonly fullName: string;
   readonly definition: Definition;
-  /** For a model: cleaned and cut. */
-  readonly description: string;
   /** Past the limit of tools: searchable, not callable. */
   readonly overLimit: boolean;
   /** Not seen by the last walk, seen by the last complete one. */
   readonly stale: boolean;
+}
+
+/** The description of a definition for a model, cleaned and cut, and the same as a search looks at it. */
+interface Texts {
+  readonly description: string;
+  readonly lowered: string;
+}
+
+/** By definition, which nobody changes. A server may send ten thousand long ones: to clean them takes a second. */
+const texts = new WeakMap<Definition, Texts>();
+
+/** Cleans the description of a definition now, so that nothing has to be when the catalogue is asked for all of them. */
+export function prepareTexts(definition: Definition): Texts {
+  const known = texts.get(definition);
+  if (known !== undefined) return known;
+  const description = modelDescription(definition);
+  const made = { description, lowered: description.toLowerCase() };
+  texts.set(definition, made);
+  return made;
 }
 
 /**
@@ -23,7 +42,8 @@ export interface ToolFacts {
  * tool; nothing is digested before somebody asks.
  */
 export class KnownDefinitions {
-  readonly #digests = new Set<string>();
+  /** Made when needed: most tools never change. */
+  #digests: Set<string> | null = null;
   #first: Definition | null;
 
   constructor(first: Definition) {
@@ -32,44 +52,60 @@ export class KnownDefinitions {
 
   includes(entry: ToolEntry, digestOf: (definition: Definition) => string): boolean {
     if (this.#first === entry.definition) return true;
-    if (this.#first !== null) this.#digests.add(digestOf(this.#first));
+    if (this.#first !== null) this.add(digestOf(this.#first));
     this.#first = null;
-    return this.#digests.has(entry.digest);
+    return this.#digests?.has(entry.digest) === true;
   }
 
   add(digest: string): void {
+    this.#digests ??= new Set();
     this.#digests.add(digest);
   }
 }
 
+/** What all tools of a server share. */
 export interface ToolContext {
   readonly isLive: () => boolean;
   readonly digestOf: (definition: Definition) => string;
-  readonly known: KnownDefinitions;
 }
 
-/** One tool of the catalogue. Digests are taken when somebody asks: most tools are never called. */
+/** One tool of the catalogue. Digests are taken and texts are made when somebody asks: most tools are never called. */
 export class ToolEntry implements ToolFacts {
   readonly server: ServerId;
   readonly tool: string;
   readonly fullName: string;
   readonly definition: Definition;
-  readonly description: string;
   readonly overLimit: boolean;
   readonly stale: boolean;
+  readonly known: KnownDefinitions;
   readonly #context: ToolContext;
   #digest: string | undefined;
   #changed: boolean | undefined;
+  #ranked: RankedTool | undefined;
 
-  constructor(facts: ToolFacts, context: ToolContext) {
+  constructor(facts: ToolFacts, known: KnownDefinitions, context: ToolContext) {
     this.server = facts.server;
     this.tool = facts.tool;
     this.fullName = facts.fullName;
     this.definition = facts.definition;
-    this.description = facts.description;
     this.overLimit = facts.overLimit;
     this.stale = facts.stale;
+    this.known = known;
     this.#context = context;
+  }
+
+  /** For a model: cleaned and cut. */
+  get description(): string {
+    return prepareTexts(this.definition).description;
+  }
+
+  /** As a search looks at it. */
+  get ranked(): RankedTool {
+    if (this.#ranked !== undefined) return this.#ranked;
+    const { fullName, tool, server } = this;
+    const { lowered, ...names } = rankedTool({ fullName, tool, server, description: '' });
+    this.#ranked = { ...names, lowered: { ...lowered, description: prepareTexts(this.definition).lowered } };
+    return this.#ranked;
   }
 
   /** Digest of the definition as the server sent it; a remembered grant and an approval are for this digest only. */
@@ -80,12 +116,8 @@ export class ToolEntry implements ToolFacts {
 
   /** The definition is not one that was known before; nobody has agreed to it yet, so it has to be asked again. */
   get changed(): boolean {
-    this.#changed ??= !this.#context.known.includes(this, this.#context.digestOf);
+    this.#changed ??= !this.known.includes(this, this.#context.digestOf);
     return this.#changed;
-  }
-
-  get known(): KnownDefinitions {
-    return this.#context.known;
   }
 
   get callable(): boolean {
@@ -103,7 +135,7 @@ export class ToolEntry implements ToolFacts {
 
   /** A person agreed to this definition. */
   acceptDefinition(): void {
-    this.#context.known.add(this.digest);
+    this.known.add(this.digest);
     this.#changed = false;
   }
 

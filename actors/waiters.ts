@@ -29,6 +29,8 @@ export function readinessOf(snapshot: ServerSnapshot, live: LiveLink | undefined
     case 'backoff':
       return { state: 'waiting', isAsking: false };
     case 'failed':
+      // While its last life is being closed it has not given its reason yet.
+      if (snapshot.matches({ up: 'closing' })) return { state: 'waiting', isAsking: false };
       return refused(failure('NOT_READY', `"${id}" has failed`));
     case 'idle':
       if (context.blockedBy === null && context.shut === null && isHungry(context)) return { state: 'waiting', isAsking: false };

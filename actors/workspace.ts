@@ -38,6 +38,8 @@ export function createWorkspace({ runtime, calls }: SharedWorkspace, release: ()
       catalogue: runtime.catalogue,
       outputs: createOutputs({ fs: ports.fs }),
       log: ports.log,
+      ...(ports.regex === undefined ? {} : { regex: ports.regex }),
+      turn: () => new Promise((resolve) => void ports.clock.setTimeout(resolve, 0)),
       status,
       call: async (name, args, options) => {
         refuseClosed();

@@ -30,7 +30,7 @@ export {
   scriptedServer,
   scriptedWorkspace,
 } from './scripted-actors.js';
-export { backoffDelayMs, type ServerContext, type ServerInput, type ServerOptions } from './server-context.js';
+export { backoffDelayMs, type ServerContext, type ServerInput } from './server-context.js';
 export type {
   CancellationCounts,
   DemandedBy,
@@ -47,7 +47,7 @@ export type {
   Vetting,
 } from './server-events.js';
 export { serverMachine } from './server-machine.js';
-export { defaultServerOptions } from './server-options.js';
+export { defaultServerOptions, type ServerOptions } from './server-options.js';
 export { phaseOf, type ServerSnapshot, stageOf } from './server-view.js';
 export {
   type Lease,

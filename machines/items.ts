@@ -9,6 +9,17 @@ type Definition = ListedItem['definition'];
 
 export type ItemVerdict = ({ readonly ok: true } & ListedItem) | ({ readonly ok: false; readonly reason: string } & SkippedItem);
 
+/** A page whose frame is sound and whose entries are still to be verified, each by itself. */
+export interface OpenPage {
+  readonly kind: ListKind;
+  readonly entries: readonly unknown[];
+  /** Whether the page had more entries than are read. */
+  readonly isCut: boolean;
+  readonly nextCursor: string | undefined;
+}
+
+export type OpenedPage = { readonly ok: true; readonly page: OpenPage } | { readonly ok: false; readonly failure: Failure };
+
 export type PageVerdict = { readonly ok: true; readonly page: ListPage } | { readonly ok: false; readonly failure: Failure };
 
 const NAME_BYTES_MAX = 256;
@@ -34,24 +45,40 @@ const KEY_FIELDS = {
 
 /**
  * Reads one page of a list. A bad entry is skipped with its code, its siblings stay; a page that is no list, or whose cursor
- * is no cursor, is a `LIST_FAILED`.
+ * is no cursor, is a `LIST_FAILED`. All at once: whoever must not hold anybody up opens the page, verifies its entries in
+ * slices, and closes it.
  */
 export function verifyPage(kind: ListKind, result: unknown): PageVerdict {
+  const opened = openPage(kind, result);
+  if (!opened.ok) return opened;
+  return closePage(
+    opened.page,
+    opened.page.entries.map((raw, index) => verifyItem(kind, raw, index + 1)),
+  );
+}
+
+/** Looks at the frame of a page only, never at an entry. */
+export function openPage(kind: ListKind, result: unknown): OpenedPage {
   const entries = isRecord(result) ? result[kind] : undefined;
   if (!isRecord(result) || !Array.isArray(entries)) return noPage(`the answer has no list "${kind}"`);
   const nextCursor = result['nextCursor'] ?? undefined;
   if (nextCursor !== undefined && (typeof nextCursor !== 'string' || nextCursor.length > CURSOR_UNITS_MAX)) {
     return noPage(`"nextCursor" of the list "${kind}" is no usable cursor`);
   }
+  const read: readonly unknown[] = entries.slice(0, PAGE_ENTRIES_MAX);
+  return { ok: true, page: { kind, entries: read, isCut: entries.length > read.length, nextCursor } };
+}
+
+/** Puts together what became of the entries of a page, one verdict for each and in their order. */
+export function closePage({ kind, isCut, nextCursor }: OpenPage, verdicts: readonly ItemVerdict[]): PageVerdict {
   const items: ListedItem[] = [];
   const skipped: SkippedItem[] = [];
-  for (const [index, raw] of (entries as readonly unknown[]).slice(0, PAGE_ENTRIES_MAX).entries()) {
-    const verdict = verifyItem(kind, raw, index + 1);
+  for (const verdict of verdicts) {
     if (verdict.ok) items.push({ key: verdict.key, definition: verdict.definition });
     else skipped.push({ key: verdict.key, code: verdict.code });
   }
   // The rest of a page this long is not read; unless the walk's own cap ends it here, that must not pass for a whole list.
-  if (entries.length > PAGE_ENTRIES_MAX && items.length < PAGE_ENTRIES_MAX) {
+  if (isCut && items.length < PAGE_ENTRIES_MAX) {
     return noPage(`one page of the list "${kind}" has more than ${PAGE_ENTRIES_MAX - 1} entries`);
   }
   return { ok: true, page: { items, skipped, nextCursor } };
@@ -118,4 +145,7 @@ const isRecord = (value: unknown): value is Definition => typeof value === 'obje
 
 const skip = (key: string, code: Code, reason: string): ItemVerdict => ({ ok: false, key, code, reason });
 
-const noPage = (message: string): PageVerdict => ({ ok: false, failure: failure('LIST_FAILED', message) });
+const noPage = (message: string): { readonly ok: false; readonly failure: Failure } => ({
+  ok: false,
+  failure: failure('LIST_FAILED', message),
+});

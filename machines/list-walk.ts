@@ -43,7 +43,8 @@ export interface WalkProgress extends ListWalk {
   readonly cursor: string | undefined;
   /** Cursors whose page was fetched or is about to be. */
   readonly followed: ReadonlySet<string>;
-  readonly keys: ReadonlySet<string>;
+  /** Keys of the items, in layers that are never changed: a page adds one, so that a long walk is not copied with every page. */
+  readonly keys: readonly ReadonlySet<string>[];
 }
 
 export function startWalk(kind: ListKind): WalkProgress {
@@ -57,7 +58,7 @@ export function startWalk(kind: ListKind): WalkProgress {
     isEnded: false,
     cursor: undefined,
     followed: new Set(),
-    keys: new Set(),
+    keys: [],
   };
 }
 
@@ -103,16 +104,17 @@ export function pageFailure(thrown: unknown): Failure {
 function appendItems(walk: WalkProgress, page: ListPage, limits: ListLimits): WalkProgress {
   const items = [...walk.items];
   const skipped = [...walk.skipped];
-  const keys = new Set(walk.keys);
-  const added = (): WalkProgress => ({ ...walk, items, skipped, keys });
+  const fresh = new Set<string>();
+  const isKnown = (key: string): boolean => fresh.has(key) || walk.keys.some((layer) => layer.has(key));
+  const added = (): WalkProgress => ({ ...walk, items, skipped, keys: withLayer(walk.keys, fresh) });
   const overflow = (what: string): WalkProgress =>
     endTruncated(added(), 'LIST_TRUNCATED_ITEMS', `The ${walk.kind} list has more than ${limits.items} ${what}`);
 
   // Unusable items are bounded too: a server could otherwise fill the memory with what nobody can use.
   for (const item of page.items) {
-    if (!keys.has(item.key)) {
+    if (!isKnown(item.key)) {
       if (items.length >= limits.items) return overflow('items');
-      keys.add(item.key);
+      fresh.add(item.key);
       items.push(item);
     } else {
       if (skipped.length >= limits.items) return overflow('unusable items');
@@ -124,6 +126,13 @@ function appendItems(walk: WalkProgress, page: ListPage, limits: ListLimits): Wa
     skipped.push(item);
   }
   return added();
+}
+
+/** Each layer is larger than the next, those that are not are joined: there are few to look into, and a key moves seldom. */
+function withLayer(layers: readonly ReadonlySet<string>[], fresh: ReadonlySet<string>): readonly ReadonlySet<string>[] {
+  const last = layers.at(-1);
+  if (last === undefined || last.size > fresh.size) return [...layers, fresh];
+  return withLayer(layers.slice(0, -1), new Set([...last, ...fresh]));
 }
 
 function endTruncated(walk: WalkProgress, code: Code, message: string): WalkProgress {

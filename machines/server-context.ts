@@ -1,6 +1,8 @@
 import type { PaginationInput } from './pagination-machine.js';
-import { backoffMs, isIntensityExceeded, type RestartPolicy } from './restart-policy.js';
+import { backoffMs, isIntensityExceeded } from './restart-policy.js';
 import type { CancellationCounts, ShutGate, SupervisorRef } from './server-events.js';
+import type { ServerOptions } from './server-options.js';
+
 import {
   type CandidateKey,
   type CloseOutcome,
@@ -23,19 +25,6 @@ export interface ServerInput {
   readonly seed: number;
   readonly options: ServerOptions;
   readonly supervisor: SupervisorRef;
-}
-
-/** Numbers that are the same for every server of a workspace. */
-export interface ServerOptions {
-  readonly restart: RestartPolicy;
-  readonly pages: number;
-  readonly items: number;
-  readonly pageTimeoutMs: number;
-  /** `null`: nobody can be asked, a question stays open for as long as it takes. */
-  readonly approvalTimeoutMs: number | null;
-  readonly listDebounceMs: number;
-  readonly probeEveryMs: number;
-  readonly probeTimeoutMs: number;
 }
 
 /** Where `closing` leads once the transport says that nothing is left. */

@@ -1,5 +1,6 @@
 import type { ActorRef, Snapshot } from 'xstate';
 import type { ListWalk } from './pagination-machine.js';
+import type { ServerOptions } from './server-options.js';
 import type {
   CancellationOutcome,
   CandidateKey,
@@ -34,6 +35,8 @@ export type ServerCommand =
   | { readonly type: 'profile.changed'; readonly profile: ServerProfile }
   /** Lifecycle or time-outs only: nothing is closed. */
   | { readonly type: 'profile.adjusted'; readonly profile: ServerProfile }
+  /** Other numbers of the workspace: they count from the next time they are asked for. */
+  | { readonly type: 'options.changed'; readonly options: ServerOptions }
   | { readonly type: 'approval.granted'; readonly fingerprint: string }
   | { readonly type: 'approval.denied'; readonly fingerprint: string; readonly failure: Failure }
   | { readonly type: 'slot.granted'; readonly ticket: Ticket }

@@ -14,6 +14,7 @@ export const serverMachine = server.createMachine({
   on: {
     'server.demand': { actions: 'noteDemand' },
     'demand.ended': { actions: 'endWaiting' },
+    'options.changed': { actions: 'setOptions' },
     'profile.adjusted': { actions: 'adjustProfile' },
     'restart.forgotten': { actions: 'forgetRestart' },
     'cancellation.settled': { actions: 'countCancellation' },

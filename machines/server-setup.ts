@@ -179,6 +179,7 @@ export const server = serverBase.extend({
       if (!isHungry(context)) return;
       enqueue.sendTo(context.supervisor, { type: 'server.interrupted', key: context.key, failure: context.ending });
     }),
+    setOptions: assign({ options: ({ event }) => (assertEvent(event, 'options.changed'), event.options) }),
     setProfile: assign(({ event }) => {
       assertEvent(event, ['profile.changed', 'profile.adjusted']);
       return { profile: event.profile };

@@ -1,9 +1,9 @@
 import { type ActorRefFrom, assertEvent, assign, type ErrorActorEvent, emit, enqueueActions, setup } from 'xstate';
 import { type Candidate, type CandidateFacts, type CandidateVerdict, decideCandidates, diffCandidates } from './candidates.js';
 import { nextDraw } from './restart-policy.js';
-import type { ServerOptions } from './server-context.js';
 import type { ServerReport, ShutGate } from './server-events.js';
 import { serverMachine } from './server-machine.js';
+import type { ServerOptions } from './server-options.js';
 import { type CandidateKey, candidateKey, type Failure, failure } from './vocabulary.js';
 
 export type ServerRef = ActorRefFrom<typeof serverMachine>;
@@ -108,6 +108,9 @@ const workspace = setup({
       for (const profile of adjusted) {
         const ref = staying(profile);
         if (ref !== undefined) enqueue.sendTo(ref, { type: 'profile.adjusted', profile });
+      }
+      if (JSON.stringify(options) !== JSON.stringify(context.options)) {
+        for (const ref of Object.values(context.servers)) enqueue.sendTo(ref, { type: 'options.changed', options });
       }
       const leaving = removed.filter((one) => staying(one) !== undefined).map(keyOf);
       enqueue.assign({ candidates, options, revision: context.revision + 1, leaving: [...context.leaving, ...leaving] });

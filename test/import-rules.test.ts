@@ -29,6 +29,7 @@ const plants: readonly (readonly [file: string, imports: string, refusedBy: stri
   ['adapters/speaks-mcp.ts', '@modelcontextprotocol/client', 'one-home-for-modelcontextprotocol-client'],
   ['adapters/parses-jsonc.ts', 'jsonc-parser', 'one-home-for-jsonc-parser'],
   ['adapters/canonicalizes.ts', 'canonicalize', 'one-home-for-canonicalize'],
+  ['adapters/matches.ts', 're2js', 'one-home-for-re2js'],
   ['adapters/steps-charts.ts', 'xstate', 'one-home-for-xstate'],
   ['adapters/dials.ts', 'node:net', 'one-home-for-http-https-http2-net-tls-dns-dgram'],
   ['adapters/uses-a-test-tool.ts', 'vitest', 'shipped-code-imports-dependencies'],
@@ -55,7 +56,7 @@ const targets = [
   'adapters/shared/redact.ts',
   'test/tool.ts',
 ];
-const packages = ['xstate', 'rxjs', 'p-queue', 'jsonc-parser', 'canonicalize', 'vitest', '@modelcontextprotocol/client'];
+const packages = ['xstate', 'rxjs', 'p-queue', 'jsonc-parser', 'canonicalize', 're2js', 'vitest', '@modelcontextprotocol/client'];
 
 let tree: string;
 let violations: ReadonlySet<string>;

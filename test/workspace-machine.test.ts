@@ -33,6 +33,15 @@ describe('a configuration', () => {
     expect(workspace.phases()).toEqual({ 'user/a': 'idle' });
   });
 
+  test('whose numbers for all servers changed reaches those that run, and restarts none of them', async () => {
+    const workspace = startWorkspace();
+    await workspace.take([user('a')]);
+    const options = { ...workspace.context().options, listDebounceMs: 7 };
+    await workspace.send({ type: 'config.taken', state: 'valid', candidates: [user('a')], options });
+    expect(workspace.context().servers['user/a']?.getSnapshot().context.options.listDebounceMs).toBe(7);
+    expect(workspace.generation('user/a')).toBe(1);
+  });
+
   test('S027 that is rejected changes nothing, and one that is taken in part says so', async () => {
     const workspace = startWorkspace();
     await workspace.take([user('a')], 'degraded');

@@ -30,6 +30,7 @@ export function gatewayHost(change: Partial<GatewayHost> = {}): ScriptedHost {
     catalogue: filledCatalogue(),
     outputs: newOutputs(fs),
     status: workspaceStatus,
+    turn: () => Promise.resolve(),
     call: (name, args, options) => settle(name, args, options),
     request: (server, method, params, options) => settle(`${server} ${method}`, params, options),
     ...change,

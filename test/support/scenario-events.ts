@@ -19,6 +19,10 @@ const shorthands: Readonly<Record<string, (fields: Fields, context: ServerContex
     ...only()(rest),
     profile: { ...context.profile, ...object(profile) },
   }),
+  'options.changed': ({ options, ...rest }, context) => ({
+    ...only()(rest),
+    options: { ...context.options, ...object(options) },
+  }),
   'approval.granted': withDefaults({ fingerprint: ({ fingerprint }) => fingerprint }),
   'approval.denied': ({ code = 'APPROVAL_DENIED', ...rest }, context) => ({
     ...withDefaults({ fingerprint: ({ fingerprint }) => fingerprint })(rest, context),

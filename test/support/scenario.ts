@@ -61,7 +61,7 @@ function stepsOf(where: string, steps: unknown): readonly Fields[] {
   if (!Array.isArray(steps)) throw new Error(`${where}: "do" is no list`);
   return steps.map((step: unknown) => {
     const fields = object(step);
-    refuseUnknown(`${where}: step`, fields, ['send', 'world', 'advanceMs', 'grant', 'repeat', 'do']);
+    refuseUnknown(`${where}: step`, fields, ['send', 'world', 'advanceMs', 'grant', 'endListening', 'repeat', 'do']);
     return fields;
   });
 }
@@ -101,9 +101,10 @@ export async function play({ description, phases, input }: Scenario, inspect: (e
 }
 
 async function perform(server: Server, steps: readonly Fields[]): Promise<void> {
-  for (const { send, world, advanceMs, grant, repeat, do: inner } of steps) {
+  for (const { send, world, advanceMs, grant, endListening, repeat, do: inner } of steps) {
     if (world !== undefined) Object.assign(server.world, worldOf('step', world));
     if (grant !== undefined) server.grant(Number(grant));
+    if (endListening === true) server.endListening();
     // Several events in one step arrive in one turn, before anything else can run.
     for (const event of send === undefined ? [] : [send].flat()) {
       server.send(eventOf(event, server.context()));
@@ -126,6 +127,8 @@ const readings: Readonly<Record<string, (server: Server, since: Since) => unknow
   blockedBy: (server) => server.context().blockedBy,
   problem: (server) => server.context().problem?.code ?? null,
   message: (server) => server.context().problem?.message,
+  /** What the open calls of the present generation are settled with. */
+  ending: (server) => server.context().ending.message,
   generation: (server) => server.context().generation,
   ticket: (server) => server.context().ticket,
   deaths: (server) => server.context().restarts.length,

@@ -1,7 +1,6 @@
 import { createActor, fromCallback, fromPromise, type InspectionEvent } from 'xstate';
 import { type CancelledRequest, cancellationMachine } from '../../machines/cancellation-machine.js';
 import { type ListPage, type PageRequest, paginationMachine } from '../../machines/pagination-machine.js';
-import type { ServerOptions } from '../../machines/server-context.js';
 import type {
   ServerEvent,
   ServerReport,
@@ -12,9 +11,17 @@ import type {
   Vetting,
 } from '../../machines/server-events.js';
 import { serverMachine } from '../../machines/server-machine.js';
-import { defaultServerOptions } from '../../machines/server-options.js';
+import { defaultServerOptions, type ServerOptions } from '../../machines/server-options.js';
 import { phaseOf } from '../../machines/server-view.js';
-import { type Code, failure, type Handshake, type ListKind, PHASES, type ServerProfile } from '../../machines/vocabulary.js';
+import {
+  type Code,
+  failure,
+  type Handshake,
+  type LinkRef,
+  type ListKind,
+  PHASES,
+  type ServerProfile,
+} from '../../machines/vocabulary.js';
 import { VirtualClock } from './virtual-clock.js';
 
 /** How the world around one server behaves. A test may change it at any time. */
@@ -95,10 +102,15 @@ export function startServer(input: HarnessInput = {}) {
   const held = new Set<number>();
   const asked = new Set<number>();
   const live = new Set<number>();
+  /** Generations whose transport said that nothing is left, or broke. */
+  const closed = new Set<number>();
   const faults: unknown[] = [];
+  const listeners: (() => void)[] = [];
   // XState complains about whatever is sent to an actor that is done.
   const send = (event: ServerEvent): void => {
-    if (actor.getSnapshot().status === 'active') actor.send(event);
+    if (actor.getSnapshot().status !== 'active') return;
+    if (event.type === 'transport.closed') closed.add(event.generation);
+    actor.send(event);
   };
 
   const grant = (ticket: number): void => {
@@ -119,7 +131,7 @@ export function startServer(input: HarnessInput = {}) {
   };
   const supervisor = createActor(fromCallback<ServerReport>(({ receive }) => receive(hear))).start();
 
-  const machine = (input.machine ?? serverMachine).provide({ actors: actorsOf(world, live, log) });
+  const machine = (input.machine ?? serverMachine).provide({ actors: actorsOf(world, { live, closed, faults, log, listeners }) });
   const actor = createActor(machine, {
     clock,
     ...(input.inspect === undefined ? {} : { inspect: input.inspect }),
@@ -153,11 +165,14 @@ export function startServer(input: HarnessInput = {}) {
     check: (): void => {
       const isOpen = snapshot().hasTag('open');
       const { generation, ticket } = snapshot().context;
-      if (faults.length > 0) throw new Error('the machine itself failed', { cause: faults[0] });
+      if (faults.length > 0) throw new Error(`a fault: ${String(faults[0])}`, { cause: faults[0] });
       if (!PHASES.includes(phaseOf(snapshot()))) throw new Error('no phase');
       expectSame('the slot is held exactly while a generation is open', [...held], isOpen ? [ticket] : []);
       expectSame('a slot is asked for exactly while queued', [...asked], snapshot().matches({ down: 'queued' }) ? [ticket] : []);
       expectSame('a transport lives exactly while its generation is open', [...live], isOpen ? [generation] : []);
+    },
+    endListening: (): void => {
+      for (const end of listeners.splice(0)) end();
     },
     run: (ms: number): Promise<void> => clock.run(ms),
   };
@@ -167,7 +182,17 @@ function expectSame(rule: string, got: readonly number[], wanted: readonly numbe
   if (got.join() !== wanted.join()) throw new Error(`${rule}: got [${got.join()}], wanted [${wanted.join()}]`);
 }
 
-function actorsOf(world: World, live: Set<number>, log: string[]) {
+interface Ledger {
+  readonly live: Set<number>;
+  readonly closed: Set<number>;
+  readonly faults: unknown[];
+  readonly log: string[];
+  /** End the streams of announcements that are open. */
+  readonly listeners: (() => void)[];
+}
+
+function actorsOf(world: World, ledger: Ledger) {
+  const { live, closed, faults, log } = ledger;
   return {
     vet: fromPromise<Vetting, VetInput>(() => look(world)),
     transport: fromCallback<TransportCommand, TransportInput>(({ input: { generation, fingerprint }, sendBack, receive }) => {
@@ -178,16 +203,22 @@ function actorsOf(world: World, live: Set<number>, log: string[]) {
         log.push(`close ${generation} ${code}`);
         if (world.breaks === 'at close') {
           // As an adapter has to: what it held is let go before it throws.
+          closed.add(generation);
           live.delete(generation);
           throw new Error('the transport cannot close');
         }
-        if (world.closes) sendBack({ type: 'transport.closed', generation, outcome: 'clean', detail: 'closed' });
+        if (!world.closes) return;
+        closed.add(generation);
+        sendBack({ type: 'transport.closed', generation, outcome: 'clean', detail: 'closed' });
       });
       if (world.opens) sendBack({ type: 'transport.opened', generation, pid: 100 + generation });
       if (world.opens && world.initializes) {
         sendBack({ type: 'transport.initialized', generation, handshake: { ...aHandshake, ...world.handshake } });
       }
-      return () => live.delete(generation);
+      return () => {
+        live.delete(generation);
+        if (!closed.has(generation)) faults.push(new Error(`generation ${generation} was left before it had closed`));
+      };
     }),
     pagination: paginationMachine.provide({
       actors: { fetchPage: fromPromise<ListPage, PageRequest>(({ input }) => page(world, input)) },
@@ -201,8 +232,10 @@ function actorsOf(world: World, live: Set<number>, log: string[]) {
     cancellation: cancellationMachine.provide({
       actors: { notify: fromPromise<unknown, CancelledRequest>(() => Promise.resolve()) },
     }),
-    listen: fromPromise(() => settle(world.listen, 'ends')),
-    probe: fromPromise(() => settle(world.probe, 'answers')),
+    listen: fromPromise((_: { input: LinkRef }) =>
+      world.listen === 'holds' ? new Promise<void>((resolve) => ledger.listeners.push(resolve)) : settle(world.listen, 'ends'),
+    ),
+    probe: fromPromise((_: { input: LinkRef }) => settle(world.probe, 'answers')),
   };
 }
 
