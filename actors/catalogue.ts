@@ -5,7 +5,7 @@ import { type Failure, LIST_KINDS, type ListKind, type ListState, type ServerId 
 import type { ToolListing, ToolsStatus } from './api.js';
 import { supervisorError } from './errors.js';
 import { type CatalogueListing, inListingOrder, type ListingPage, listingPage, type PageRequest } from './listing-page.js';
-import type { DigestPort, Json, Metadata } from './ports.js';
+import type { DigestPort, Metadata } from './ports.js';
 import { KnownDefinitions, ToolEntry } from './tool-entry.js';
 
 /** What a walk of one list brought home. */
@@ -41,8 +41,6 @@ const SEARCH_MAX = 40;
 const TERMS_MAX = 16;
 const QUERY_UNITS_MAX = 512;
 const GONE_MAX = 1_000;
-/** As JSON writes one. A text that says so itself is digested the same way each time, which is all that counts. */
-const LONE_SURROGATE = /\\ud[89a-f]/;
 
 interface KnownList {
   readonly items: ReadonlyMap<string, ListedItem>;
@@ -57,7 +55,8 @@ interface KnownList {
 interface KnownServer {
   live: boolean;
   readonly lists: Map<ListKind, KnownList>;
-  /** By original name. */
+  toolLimit: number;
+  /** By original name; of the list of tools as it was when somebody last asked. */
   tools: ReadonlyMap<string, ToolEntry>;
   /** Of tools that were listed once and are not now: who comes back changed has still changed. */
   readonly gone: Map<string, KnownDefinitions>;
@@ -73,6 +72,8 @@ export class Catalogue {
   readonly #digest: DigestPort;
   readonly #servers = new Map<ServerId, KnownServer>();
   readonly #byName = new Map<string, ToolEntry>();
+  /** Whose tools are not entered under their full names yet: that is done when first asked for after a change. */
+  readonly #unentered = new Set<ServerId>();
   /** In the order of full names; built when first asked for after a change. */
   #sorted: readonly ToolEntry[] | null = null;
   /** In order of server and key, by the kinds listed together; built when first asked for after a change. */
@@ -88,6 +89,8 @@ export class Catalogue {
    */
   put(server: ServerId, kind: ListKind, outcome: ListOutcome): void {
     const known = this.#known(server);
+    // What was listed before counts as known, though nobody asked for it.
+    if (kind === 'tools') this.#enter(server);
     this.setLive(server, outcome.live);
     const before = known.lists.get(kind) ?? NOTHING;
     const isWhole = outcome.state === 'complete' || outcome.state === 'unsupported';
@@ -103,7 +106,11 @@ export class Catalogue {
       reason: outcome.reason,
       skipped: outcome.skipped,
     });
-    if (kind === 'tools') this.#enterTools(server, known, outcome.toolLimit);
+    if (kind === 'tools') {
+      known.toolLimit = outcome.toolLimit;
+      this.#unentered.add(server);
+      this.#sorted = null;
+    }
     this.#listings.clear();
   }
 
@@ -138,17 +145,18 @@ export class Catalogue {
   drop(server: ServerId): void {
     for (const entry of this.#servers.get(server)?.tools.values() ?? []) this.#byName.delete(entry.fullName);
     this.#servers.delete(server);
+    this.#unentered.delete(server);
     this.#sorted = null;
     this.#listings.clear();
   }
 
   tool(name: string): ToolEntry | undefined {
-    return this.#byName.get(name);
+    return this.#entered().get(name);
   }
 
   /** A person has seen the changed definition of this tool and said yes; it counts as known from now on. */
   acceptChange(name: string): void {
-    this.#byName.get(name)?.acceptDefinition();
+    this.tool(name)?.acceptDefinition();
   }
 
   tools(): readonly ToolListing[] {
@@ -157,9 +165,8 @@ export class Catalogue {
 
   /** How many tools of a server are past the limit of tools. */
   overLimit(server: ServerId): number {
-    let count = 0;
-    for (const entry of this.#servers.get(server)?.tools.values() ?? []) count += Number(entry.overLimit);
-    return count;
+    const known = this.#servers.get(server);
+    return Math.max(0, (known?.lists.get('tools') ?? NOTHING).items.size - (known?.toolLimit ?? 0));
   }
 
   /** Tools by rank. `INVALID_ARGUMENTS` for a query that is too long and a cursor that is none of ours. */
@@ -230,23 +237,33 @@ export class Catalogue {
   #known(server: ServerId): KnownServer {
     const found = this.#servers.get(server);
     if (found !== undefined) return found;
-    const known: KnownServer = { live: false, lists: new Map(), tools: new Map(), gone: new Map() };
+    const known: KnownServer = { live: false, lists: new Map(), toolLimit: 0, tools: new Map(), gone: new Map() };
     this.#servers.set(server, known);
     return known;
   }
 
-  /** Ten thousand tools are entered at once, so that nothing is cleaned, digested or lowered here that can wait. */
-  #enterTools(server: ServerId, known: KnownServer, toolLimit: number): void {
-    const { items, stale } = known.lists.get('tools') ?? NOTHING;
-    const context = { isLive: () => known.live, digestOf: this.#digestDefinition };
-    for (const entry of known.tools.values()) this.#leave(known, entry, items.has(entry.tool));
+  #entered(): ReadonlyMap<string, ToolEntry> {
+    for (const server of this.#unentered) this.#enter(server);
+    return this.#byName;
+  }
+
+  /** A server may have ten thousand tools: nothing is cleaned, lowered or, but for a name that needs it, digested here. */
+  #enter(server: ServerId): void {
+    if (!this.#unentered.delete(server)) return;
+    const known = this.#known(server);
+    const { items, stale } = known.lists.get('tools') as KnownList;
+    const context = { isLive: () => known.live, digest: this.#digest };
+    for (const entry of known.tools.values()) {
+      this.#byName.delete(entry.fullName);
+      if (!items.has(entry.tool) && known.gone.size < GONE_MAX) known.gone.set(entry.tool, entry.known);
+    }
     const tools = new Map<string, ToolEntry>();
     for (const { key, definition } of items.values()) {
       const before = known.tools.get(key);
-      const name = before?.fullName ?? fullName(server, key, this.#digestText);
+      const name = before?.fullName ?? fullName(server, key, (text) => this.#digest.ofJson(text));
       // Names of two tools cannot meet; should a digest ever fail us, the first one stays and the other is not there.
       if (this.#byName.has(name)) continue;
-      const overLimit = tools.size >= toolLimit;
+      const overLimit = tools.size >= known.toolLimit;
       const entry = new ToolEntry(
         { server, tool: key, fullName: name, definition, overLimit, stale: stale.has(key) },
         before?.known ?? known.gone.get(key) ?? new KnownDefinitions(definition),
@@ -256,24 +273,10 @@ export class Catalogue {
       this.#byName.set(name, entry);
     }
     known.tools = tools;
-    this.#sorted = null;
   }
-
-  #leave(known: KnownServer, entry: ToolEntry, isBack: boolean): void {
-    this.#byName.delete(entry.fullName);
-    if (!isBack && known.gone.size < GONE_MAX) known.gone.set(entry.tool, entry.known);
-  }
-
-  readonly #digestText = (text: string): string => this.#digest.ofJson(text);
-
-  readonly #digestDefinition = (definition: ListedItem['definition']): string => {
-    // What has no canonical form (a lone surrogate in a description) is digested as the text of its JSON, where it is escaped.
-    const text = JSON.stringify(definition);
-    return this.#digest.ofJson(LONE_SURROGATE.test(text) ? text : (definition as Json));
-  };
 
   #inOrder(): readonly ToolEntry[] {
-    this.#sorted ??= [...this.#byName.values()].sort(byFullName);
+    this.#sorted ??= [...this.#entered().values()].sort(byFullName);
     return this.#sorted;
   }
 

@@ -71,7 +71,7 @@ function watchTest(runtime: WorkspaceRuntime, id: ServerId, signal: AbortSignal 
         if (now === undefined) return end(failure('SERVER_REMOVED', `"${id}" is no longer in the configuration`));
         last = now;
         if (now.stage !== current?.stage) {
-          leave(true);
+          leave(isUnderWay(now));
           if (now.stage !== null) current = { stage: now.stage, sinceMs: clock.now() };
         }
         const error = endOf(runtime, now);
@@ -86,6 +86,11 @@ function watchTest(runtime: WorkspaceRuntime, id: ServerId, signal: AbortSignal 
       signal?.addEventListener('abort', abort, { once: true });
       look();
     });
+}
+
+/** A stage that is left for anything but the next one, or for the end of the start, was not passed. */
+function isUnderWay({ phase, stage }: ServerStatus): boolean {
+  return phase === 'ready' || ((phase === 'connecting' || phase === 'approving') && stage !== 'closing');
 }
 
 /** Undefined while the start is under way, null when it is ready. */

@@ -3,8 +3,12 @@ import type { ListedItem } from '../machines/list-walk.js';
 import { type RankedTool, rankedTool } from '../machines/ranking.js';
 import type { ServerId } from '../machines/vocabulary.js';
 import type { ToolListing } from './api.js';
+import type { DigestPort, Json } from './ports.js';
 
 type Definition = ListedItem['definition'];
+
+/** As JSON writes one. A text that says so itself is digested the same way each time, which is all that counts. */
+const LONE_SURROGATE = /\\ud[89a-f]/;
 
 export interface ToolFacts {
   readonly server: ServerId;
@@ -37,6 +41,12 @@ export function prepareTexts(definition: Definition): Texts {
   return made;
 }
 
+/** What has no canonical form (a lone surrogate in a description) is digested as the text of its JSON, where it is escaped. */
+function definitionDigest(digest: DigestPort, definition: Definition): string {
+  const text = JSON.stringify(definition);
+  return digest.ofJson(LONE_SURROGATE.test(text) ? text : (definition as Json));
+}
+
 /**
  * What is no change when a tool is listed again: its first definition, and those a person agreed to. Shared by all listings of a
  * tool; nothing is digested before somebody asks.
@@ -50,9 +60,9 @@ export class KnownDefinitions {
     this.#first = first;
   }
 
-  includes(entry: ToolEntry, digestOf: (definition: Definition) => string): boolean {
+  includes(entry: ToolEntry, digest: DigestPort): boolean {
     if (this.#first === entry.definition) return true;
-    if (this.#first !== null) this.add(digestOf(this.#first));
+    if (this.#first !== null) this.add(definitionDigest(digest, this.#first));
     this.#first = null;
     return this.#digests?.has(entry.digest) === true;
   }
@@ -66,7 +76,7 @@ export class KnownDefinitions {
 /** What all tools of a server share. */
 export interface ToolContext {
   readonly isLive: () => boolean;
-  readonly digestOf: (definition: Definition) => string;
+  readonly digest: DigestPort;
 }
 
 /** One tool of the catalogue. Digests are taken and texts are made when somebody asks: most tools are never called. */
@@ -110,13 +120,13 @@ export class ToolEntry implements ToolFacts {
 
   /** Digest of the definition as the server sent it; a remembered grant and an approval are for this digest only. */
   get digest(): string {
-    this.#digest ??= this.#context.digestOf(this.definition);
+    this.#digest ??= definitionDigest(this.#context.digest, this.definition);
     return this.#digest;
   }
 
   /** The definition is not one that was known before; nobody has agreed to it yet, so it has to be asked again. */
   get changed(): boolean {
-    this.#changed ??= !this.known.includes(this, this.#context.digestOf);
+    this.#changed ??= !this.known.includes(this, this.#context.digest);
     return this.#changed;
   }
 

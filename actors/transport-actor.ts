@@ -81,7 +81,7 @@ class OpenGeneration {
     const { generation, configHash } = this.#input;
     const { link: port, links, clock, clientInfo } = this.#deps;
     // What a link says before `open` has returned is heard after it: until then there is nothing that could be closed.
-    const soon = (hear: () => void): void => (this.#live === undefined ? queueMicrotask(hear) : hear());
+    const soon = (hear: () => void): void => (hear());
     const link = port.open(
       launch,
       {

@@ -163,22 +163,27 @@ const isApproved = (candidate: Candidate, facts: CandidateFacts): boolean =>
 function shutGate(candidate: Candidate, facts: CandidateFacts, above: Candidate | undefined): ShutStackGate | null {
   const { id, layer, isRemote, refusal } = candidate;
   if (isRemote && !facts.remoteEnabled) {
-    return shutFor('remoteOff', 'REMOTE_OFF', `Remote servers are switched off, and "${id}" is one`, 'mcp-supervisor remote on');
+    return shutFor(
+      'remoteOff',
+      'REMOTE_OFF',
+      `Remote servers are switched off, and "${id}" is one`,
+      'Remote servers are off; "remote": { "enabled": true } in the user file turns them on.',
+    );
   }
   if (isWorkspaceLayer(layer) && !facts.trusted) {
     return shutFor(
       'untrusted',
       'UNTRUSTED',
       `The workspace that brings "${id}" is not trusted`,
-      'trust the workspace: mcp-supervisor trust',
+      'Look at what it would run; if you trust this workspace, run again with --trust.',
     );
   }
   if (!(facts.switches.get(switchKey(candidate, facts.root)) ?? defaultSwitch(layer))) {
-    return shutFor('disabled', 'DISABLED', `"${id}" of the ${layer} layer is switched off`, `mcp-supervisor enable ${id}`);
+    return shutFor('disabled', 'DISABLED', `"${id}" of the ${layer} layer is switched off`, `Run again with --enable ${id}.`);
   }
   if (above !== undefined) {
     const text = `"${id}" of the ${layer} layer is covered by the one of the ${above.layer} layer`;
-    return shutFor('shadowed', 'SHADOWED', text, `switch the other one off: mcp-supervisor disable ${id}`);
+    return shutFor('shadowed', 'SHADOWED', text, 'Give one of the two another id, or leave the other one switched off.');
   }
   return refusal === null ? null : { gate: 'refused', failure: refusal };
 }

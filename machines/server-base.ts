@@ -79,6 +79,9 @@ export const serverBase = setup({
     mayHurry: ({ context }, by: string) => context.mayHurry && (by === 'person' || by === 'call'),
     mayIdle: ({ context }) => !isKeptAlive(context),
     isKeptAlive: ({ context }) => isKeptAlive(context),
+    isBusy: ({ context }) => context.busy,
+    // Calls that wait have a time of their own, and what is kept alive has all the time there is.
+    isUnhurried: ({ context }) => !context.waiting && !isKeptAlive(context),
     isUnwanted: ({ context }) => !context.wanted && !isKeptAlive(context),
     isPromoted: ({ context }, profile: ServerProfile) => isPromotion(context, profile),
 

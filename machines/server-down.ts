@@ -149,6 +149,24 @@ export const down = server.createStateConfig({
         'slot.granted': { guard: { type: 'isTicket', params: ({ event }) => event.ticket }, target: '#mcp-server.up' },
         'demand.ended': [{ guard: 'isUnwanted', target: 'idle', actions: 'endWaiting' }, { actions: 'endWaiting' }],
       },
+      after: {
+        initTimeout: {
+          guard: 'isUnhurried',
+          target: 'idle',
+          actions: [
+            {
+              type: 'blame',
+              params: ({ context }) =>
+                failure(
+                  'NOT_READY',
+                  `"${context.profile.id}" got no live slot within ${context.profile.initTimeoutMs} ms`,
+                  'other servers hold them all; raise "limits.live" in the user file',
+                ),
+            },
+            'unwant',
+          ],
+        },
+      },
     },
 
     backoff: {

@@ -135,7 +135,8 @@ export const ready = server.createStateConfig({
       states: {
         deciding: { always: [{ guard: 'isKeptAlive', target: 'resting' }, { target: 'unneeded' }] },
         unneeded: {},
-        resting: { after: { probeEvery: 'probing' } },
+        // A server at work on a call may be deaf meanwhile: the call's own deadline says when that is too long.
+        resting: { after: { probeEvery: [{ guard: 'isBusy', target: 'resting', reenter: true }, { target: 'probing' }] } },
         probing: {
           invoke: {
             id: 'probe',
@@ -150,15 +151,18 @@ export const ready = server.createStateConfig({
             },
           },
           after: {
-            probeTimeout: {
-              target: '#mcp-server.up.closing',
-              actions: deathBy(({ context }: { readonly context: ServerContext }) =>
-                failure(
-                  'PROBE_FAILED',
-                  `"${context.profile.id}" did not answer its health probe within ${context.options.probeTimeoutMs} ms`,
+            probeTimeout: [
+              { guard: 'isBusy', target: 'resting' },
+              {
+                target: '#mcp-server.up.closing',
+                actions: deathBy(({ context }: { readonly context: ServerContext }) =>
+                  failure(
+                    'PROBE_FAILED',
+                    `"${context.profile.id}" did not answer its health probe within ${context.options.probeTimeoutMs} ms`,
+                  ),
                 ),
-              ),
-            },
+              },
+            ],
           },
         },
       },

@@ -25,6 +25,7 @@ export const server = serverBase.extend({
       denied: context.shut?.gate === 'shadowed' ? context.denied : null,
     })),
     want: assign({ wanted: true }),
+    unwant: assign({ wanted: false }),
     wantUnasked: assign({ wanted: ({ context }) => context.wanted || context.profile.lifecycle !== 'lazy' }),
     wantIfKept: assign({ wanted: ({ context }) => context.wanted || isKeptAlive(context) }),
     endWaiting: assign({ waiting: false }),

@@ -55,15 +55,15 @@ describe('gates', () => {
     const shutBy = (overrides: Partial<CandidateFacts>) => decide([remote], overrides).verdicts.get('workspace/files')?.shut;
     expect(shutBy({ remoteEnabled: false, trusted: false, ...switchedOff })).toMatchObject({
       gate: 'remoteOff',
-      failure: { code: 'REMOTE_OFF', hint: 'mcp-supervisor remote on' },
+      failure: { code: 'REMOTE_OFF', hint: expect.stringContaining('"remote": { "enabled": true }') as string },
     });
     expect(shutBy({ trusted: false, ...switchedOff })).toMatchObject({
       gate: 'untrusted',
-      failure: { code: 'UNTRUSTED', hint: 'trust the workspace: mcp-supervisor trust' },
+      failure: { code: 'UNTRUSTED', hint: expect.stringContaining('--trust') as string },
     });
     expect(shutBy(switchedOff)).toMatchObject({
       gate: 'disabled',
-      failure: { code: 'DISABLED', hint: 'mcp-supervisor enable files' },
+      failure: { code: 'DISABLED', hint: 'Run again with --enable files.' },
     });
     expect(shutBy({})).toEqual({ gate: 'refused', failure: refusal });
   });
@@ -111,7 +111,7 @@ describe('the stack of an id', () => {
     expect(verdicts.get('user/files')?.shut?.failure).toMatchObject({
       code: 'SHADOWED',
       message: '"files" of the user layer is covered by the one of the workspace-override layer',
-      hint: 'switch the other one off: mcp-supervisor disable files',
+      hint: 'Give one of the two another id, or leave the other one switched off.',
     });
   });
 

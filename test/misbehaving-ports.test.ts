@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { SupervisorOptions } from '../actors/api.js';
+import type { Ports } from '../actors/ports.js';
 import { failure } from '../machines/vocabulary.js';
 import { outcomeOf } from './support/outcome.js';
 import type { Behaviour } from './support/simulated-link.js';
@@ -38,10 +39,16 @@ describe('a link', () => {
   });
 
   test('that is lost before its opening has returned is closed all the same', async () => {
-    const { sim, call, status, supervisor } = await start({ atOpen: 'lost' });
-    call();
+    const sim = new Simulation();
+    // Looked at anew right before its start, so that its opening is no part of a step of the machine.
+    sim.layers = [layer('workspace', [server('bad', { layer: 'workspace' })])];
+    sim.behaviours.set('bad', { atOpen: 'lost' });
+    const approvedFingerprints = ['fingerprint of workspace-bad-1'];
+    const { workspace, supervisor } = await sim.open({ approvedFingerprints }, { trusted: true, enable: ['bad'] });
+    outcomeOf(workspace.call('mcp__bad__echo'));
     await sim.settle();
-    expect(status()).toMatchObject({ phase: 'backoff', restarts: 1, error: { code: 'SPAWN_FAILED' } });
+    const status = workspace.server('bad').status();
+    expect(status).toMatchObject({ phase: 'backoff', restarts: 1, error: { code: 'SPAWN_FAILED' } });
     expect(sim.openLinks).toEqual([]);
     await supervisor.close();
     expect(sim.remains()).toEqual([]);
@@ -142,6 +149,38 @@ describe('vetting', () => {
     await sim.run(60_000);
     expect(outcome.state).toMatch(/NOT_READY|REFUSED_COMMAND/);
     expect(sim.links).toEqual([]);
+  });
+
+  test('that comes too late is of what the server no longer is, and is not started', async () => {
+    const sim = new Simulation();
+    const user = (configHash: string) => layer('user', [server('files', { configHash })]);
+    sim.layers = [user('old')];
+    const late: (() => void)[] = [];
+    const vet: Ports['vet'] = {
+      vet: async ({ configHash }) => {
+        if (configHash === 'old') await new Promise<void>((resolve) => late.push(resolve));
+        return {
+          launch: { transport: 'stdio', command: 'files', args: [configHash], cwd: '/', env: {} },
+          fingerprint: null,
+          card: null,
+        };
+      },
+    };
+    const { workspace } = await sim.open({}, {}, { vet });
+    sim.pool.slots.request('another', 1, true, { granted: () => undefined, reclaimed: () => undefined });
+    sim.pool.slots.resize(1);
+    outcomeOf(workspace.call('mcp__files__echo'));
+    await sim.settle();
+    sim.change([user('new')]);
+    await sim.settle();
+    outcomeOf(workspace.call('mcp__files__echo'));
+    await sim.settle();
+    expect(workspace.server('files').status().stage).toBe('slot');
+    late.forEach((finish) => finish());
+    await sim.settle();
+    sim.pool.slots.release('another', 1);
+    await sim.settle();
+    expect(sim.links.map(({ launch }) => launch)).toMatchObject([{ args: ['new'] }]);
   });
 
   test('of a workspace server that finds nothing to approve does not run it', async () => {

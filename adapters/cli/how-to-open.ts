@@ -1,6 +1,9 @@
 import type { ServerStatus } from './library.js';
 
-/** What a person can do about a server that may not start, in words of this command; null when nothing stands in its way. */
+/**
+ * What a person can do about a server that may not start, in words of this command and in those of the gate's own failure;
+ * null when nothing stands in its way.
+ */
 export function howToOpen(server: ServerStatus): string | null {
   if (server.phase === 'approving') {
     const flag = server.fingerprint === null ? '' : ` or give --approve ${server.fingerprint}`;
@@ -20,6 +23,6 @@ export function howToOpen(server: ServerStatus): string | null {
     case 'refused':
       return server.error?.hint ?? server.error?.message ?? 'Its configuration is refused.';
     case 'shadowed':
-      return 'A higher layer serves this id.';
+      return server.error?.hint ?? 'A higher layer serves this id.';
   }
 }

@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 import { constants } from 'node:os';
+import { EXIT } from './exit-codes.js';
 import { Interrupted } from './io.js';
 import { run } from './run.js';
 
@@ -10,10 +11,10 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
 }
 for (const stream of [process.stdout, process.stderr]) {
   stream.on('error', (error: NodeJS.ErrnoException) => {
-    // Nobody reads any more. A command that runs until it is told to end is told by this.
-    if (error.code === 'EPIPE' || error.code === 'EIO')
-      interruption.abort(new Interrupted('EPIPE', 128 + constants.signals.SIGPIPE));
-    else throw error;
+    // Nobody reads any more, or there is no room: a crash would leave servers behind, this closes them.
+    const isGone = error.code === 'EPIPE' || error.code === 'EIO';
+    const exitCode = isGone ? 128 + constants.signals.SIGPIPE : EXIT.failed;
+    interruption.abort(new Interrupted(error.code ?? error.message, exitCode));
   });
 }
 

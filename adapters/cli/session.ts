@@ -31,7 +31,7 @@ export interface Session {
   readonly print: (text: string) => Promise<void>;
   /** To stderr; nothing after an interruption. */
   readonly complain: (text: string) => Promise<void>;
-  /** Rejects with `NOT_READY` when `--timeout` is over first. */
+  /** Rejects with `NOT_READY` when `--timeout` is over first, and with `Interrupted` when a signal came. */
   readonly inTime: <T>(work: Promise<T>) => Promise<T>;
   /** The status once it is known what would run and every question is on the table; starts nothing. */
   readonly vetted: () => Promise<WorkspaceStatus>;
@@ -55,25 +55,34 @@ export async function withWorkspace(
   const progress = createProgress(io.stderr);
   const prompt = options.asks ? promptOn(io, deadline, progress, options) : null;
   const opened: { supervisor?: Supervisor; unsubscribe?: () => void } = {};
+  const unlessInterrupted = <T>(step: Promise<T>): Promise<T> => unlessAborted(io.interrupted, step);
+  // Every wait ends with a signal, so that nothing is made after it that nobody would close.
   const work = async (): Promise<number> => {
-    const supervisor = create(await io.load(), paths, flags, options, prompt);
+    io.interrupted.throwIfAborted();
+    const library = await unlessInterrupted(io.load());
+    const supervisor = create(library, paths, flags, options, prompt);
     opened.supervisor = supervisor;
-    const workspace = await supervisor.openWorkspace(root, { ...(flags.trust ? { trusted: true } : {}), enable: flags.enable });
+    const trusted = flags.trust ? { trusted: true } : {};
+    const workspace = await unlessInterrupted(supervisor.openWorkspace(root, { ...trusted, enable: flags.enable }));
     const session = sessionOf(io, flags, workspace, deadline, progress, prompt);
     await session.inTime(workspace.loaded);
     const watching = workspace.status$.subscribe({ next: progress.show, error: () => progress.end() });
     opened.unsubscribe = () => watching.unsubscribe();
     await warnOfUnknown(session);
+    io.interrupted.throwIfAborted();
     return body(session);
   };
+  const working = work();
   try {
-    return await unlessAborted(io.interrupted, work());
+    return await unlessInterrupted(working);
   } finally {
     deadline.end();
+    prompt?.close();
     opened.unsubscribe?.();
     progress.end();
-    prompt?.close();
     await opened.supervisor?.close();
+    // What the body holds is its own to end; how it went is told already.
+    await working.catch(() => undefined);
   }
 }
 
@@ -117,7 +126,8 @@ function sessionOf(
   progress: Progress,
   prompt: TerminalPrompt | null,
 ): Session {
-  const inTime = <T>(work: Promise<T>): Promise<T> => unlessAborted(deadline.signal, work);
+  const ending = AbortSignal.any([deadline.signal, io.interrupted]);
+  const inTime = <T>(work: Promise<T>): Promise<T> => unlessAborted(ending, work);
   const put = async (stream: Io['stdout'], text: string): Promise<void> => {
     if (io.interrupted.aborted) return;
     progress.pause();
@@ -128,7 +138,7 @@ function sessionOf(
     let status = await inTime(workspace.connectAll());
     // A yes on the terminal may come after the others have settled: go round again with what it opened.
     while (prompt !== null && status.servers.some(({ phase }) => phase === 'approving')) {
-      await prompt.idle();
+      await unlessAborted(io.interrupted, prompt.idle());
       status = await inTime(workspace.connectAll());
     }
     return status;

@@ -1,5 +1,5 @@
 import { CallTable, type CallTableOptions, type RequestOptions } from '../../actors/call-table.js';
-import type { SupervisorError } from '../../actors/errors.js';
+import { SupervisorError } from '../../actors/errors.js';
 import { SimulatedLink, wellBehaved } from './simulated-link.js';
 import { VirtualClock } from './virtual-clock.js';
 
@@ -29,7 +29,7 @@ export function startTable(over: Partial<CallTableOptions> = {}) {
   const call = (name: string, own: Partial<RequestOptions> = {}): void => {
     table.request('tools/call', { name }, { timeoutMs: 30_000, ...own }).then(
       () => ends.push(`${name} ok`),
-      ({ code }: SupervisorError) => ends.push(`${name} ${code}`),
+      (error: unknown) => ends.push(`${name} ${SupervisorError.is(error) ? error.code : 'untyped'}`),
     );
   };
   const names = (): unknown[] => link.sent.map(({ params }) => (params as { name: string }).name);

@@ -1,6 +1,7 @@
 import type { Json } from '../../../actors/ports.js';
 import { EXIT } from '../exit-codes.js';
 import { listToolsFor } from '../find-server.js';
+import { unlessAborted } from '../io.js';
 import { renderResult } from '../render-result.js';
 import { jsonLine, requireWholeConfig } from '../report.js';
 import type { Session } from '../session.js';
@@ -24,16 +25,19 @@ export function parseArguments(text: string | undefined): Json {
  * answers with `isError` has answered (`ok: true`) and failed (exit 1).
  */
 export async function callCommand(session: Session, name: string, args: Json): Promise<number> {
-  const { workspace, deadline, progress, flags } = session;
+  const { workspace, deadline, progress, flags, io } = session;
   requireWholeConfig(workspace.status());
   await listToolsFor(name, session);
   const timeoutMs = deadline.remainingMs();
-  const result = await workspace.call(name, args, {
+  const calling = workspace.call(name, args, {
     byPerson: true,
+    signal: io.interrupted,
     onProgress: ({ message, progress: done, total }) =>
       progress.note(`${message ?? 'working'} (${done}${total === undefined ? '' : ` of ${total}`})`),
     ...(timeoutMs === undefined ? {} : { timeoutMs }),
   });
+  // Its own deadline, not the command's: the call says better what it waited for.
+  const result = await unlessAborted(io.interrupted, calling);
   await session.print(flags.json ? jsonLine({ ok: true, result, spilled: [] }) : renderResult(result));
   if (result['isError'] !== true) return EXIT.done;
   if (!flags.json) await session.complain('The tool answered with an error.\n');

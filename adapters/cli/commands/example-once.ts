@@ -1,7 +1,7 @@
 import { visibleText } from '../../shared/visible-text.js';
 import { EXIT } from '../exit-codes.js';
 import { howToOpen } from '../how-to-open.js';
-import type { WorkspaceStatus } from '../library.js';
+import type { ServerStatus, WorkspaceStatus } from '../library.js';
 import { renderStatus } from '../render-status.js';
 import { gatewayText, isConfigRejected } from '../report.js';
 import type { Session } from '../session.js';
@@ -29,12 +29,19 @@ export async function exampleOnce(session: Session): Promise<number> {
 /** The user's servers are ready; the project's waits behind a gate, unless this run has opened it. */
 function serversNotAsTheyShould({ servers }: WorkspaceStatus, mayBeOpen: boolean): string[] {
   const byId = new Map(servers.map((server) => [server.id, server]));
-  const notReady = USER_SERVERS.filter((id) => byId.get(id)?.phase !== 'ready').map((id) => `${id} is not ready.`);
+  const notReady = USER_SERVERS.flatMap((id) => faultOf(id, byId.get(id)));
   const project = byId.get(PROJECT_SERVER);
   if (project === undefined) return [...notReady, `${PROJECT_SERVER} is not there.`];
   const isShut = project.phase === 'idle' && project.blockedBy !== null && howToOpen(project) !== null;
   const isFine = isShut || (mayBeOpen && project.phase !== 'failed' && project.phase !== 'backoff');
   return isFine ? notReady : [...notReady, `${PROJECT_SERVER} should wait behind a shut gate and is ${project.phase}.`];
+}
+
+/** A server that is up and whose tools are not all known, or that has none, is of no use to anybody. */
+function faultOf(id: string, server: ServerStatus | undefined): string[] {
+  if (server?.phase !== 'ready') return [`${id} is not ready.`];
+  const { state, count } = server.tools;
+  return state === 'complete' && count > 0 ? [] : [`${id} is ready, but its list of tools is ${state} with ${count} in it.`];
 }
 
 /** What a model would do with the one tool that it has. */

@@ -1,10 +1,11 @@
 import { visibleText } from '../../shared/visible-text.js';
 import { EXIT, exitCodeOf } from '../exit-codes.js';
 import { howToOpen } from '../how-to-open.js';
+import type { ServerStatus } from '../library.js';
 import { failureJson, failureText, gatewayFailure, gatewayText, jsonLine, requireWholeConfig } from '../report.js';
 import type { Session } from '../session.js';
 
-/** Connects every server with open gates, then ranks their tools. Says which servers it could not look into. */
+/** Connects every server with open gates, then ranks their tools. Says which servers it could not look into; exit 4 when it was all. */
 export async function searchCommand(session: Session, query: string): Promise<number> {
   const { workspace, flags } = session;
   requireWholeConfig(workspace.status());
@@ -18,16 +19,15 @@ export async function searchCommand(session: Session, query: string): Promise<nu
     return exitCodeOf(problem);
   }
   const missed = servers.filter(({ phase }) => phase !== 'ready');
-  for (const server of missed) {
-    const why = server.blockedBy ?? server.error?.code ?? server.phase;
-    await session.complain(
-      visibleText(`not searched: ${server.id} (${why}). ${howToOpen(server) ?? ''}`)
-        .trimEnd()
-        .concat('\n'),
-    );
+  if (flags.json) {
+    const notSearched = missed.map((server) => ({ id: server.id, why: whyMissed(server) }));
+    await session.print(jsonLine({ ...(result.structuredContent ?? { text: gatewayText(result) }), notSearched }));
+  } else {
+    const notes = missed.map((server) => `not searched: ${server.id} (${whyMissed(server)}). ${howToOpen(server) ?? ''}`.trimEnd());
+    await session.print([gatewayText(result), ...notes].map((line) => `${visibleText(line)}\n`).join(''));
   }
-  await session.print(
-    flags.json ? jsonLine(result.structuredContent ?? { text: gatewayText(result) }) : `${visibleText(gatewayText(result))}\n`,
-  );
-  return EXIT.done;
+  return servers.length > 0 && missed.length === servers.length ? EXIT.notAvailable : EXIT.done;
 }
+
+/** The gate that is shut, the code of what went wrong, or the phase it hangs in. */
+const whyMissed = ({ blockedBy, error, phase }: ServerStatus): string => blockedBy ?? error?.code ?? phase;
