@@ -18,6 +18,9 @@ export interface CallSubject {
   readonly arguments: Json;
 }
 
+/** Calls to one server that are judged at once. */
+const PENDING_MAX = 1_024;
+
 /** Lets a call pass or not: by its policy, the host's own word, and a person where one has to be asked. */
 export class Admission {
   readonly #runtime: WorkspaceRuntime;
@@ -25,7 +28,11 @@ export class Admission {
 
   constructor(runtime: WorkspaceRuntime) {
     this.#runtime = runtime;
-    this.#judged = new JudgedCalls((server) => this.#endOf(server));
+    this.#judged = new JudgedCalls({
+      endOf: (server) => this.#endOf(server),
+      identityOf: (server) => runtime.identityOf(server),
+      pendingMax: PENDING_MAX,
+    });
   }
 
   /** Rejects with `BLOCKED_BY_…` or `APPROVAL_…`, and at once with what keeps the server from running at all. */
@@ -43,6 +50,10 @@ export class Admission {
     this.#judged.check();
   }
 
+  interrupt(server: ServerId, problem: Failure): void {
+    this.#judged.interrupt(server, problem);
+  }
+
   endSession(session: string): void {
     this.#judged.endSession(session);
   }
@@ -56,13 +67,21 @@ export class Admission {
     return context.shut?.failure ?? (context.blockedBy === 'denied' ? context.problem : null);
   }
 
-  async #hostsWord({ label, server, arguments: args }: CallSubject, { session }: CallOptions): Promise<unknown> {
-    const { authorizeCall } = this.#runtime.deps.options;
+  async #hostsWord({ label, server, arguments: args }: CallSubject, { session, timeoutMs }: CallOptions): Promise<unknown> {
+    const { approvalTimeoutMs, deps } = this.#runtime;
+    const { authorizeCall } = deps.options;
     if (authorizeCall === undefined) return undefined;
+    let timer: unknown;
+    // A host that does not make up its mind in time has said no.
+    const late = new Promise<string>((resolve) => {
+      timer = deps.ports.clock.setTimeout(() => resolve('deny'), Math.min(timeoutMs ?? approvalTimeoutMs, approvalTimeoutMs));
+    });
     try {
-      return await authorizeCall({ tool: label, server, arguments: args, session: session ?? null });
+      return await Promise.race([authorizeCall({ tool: label, server, arguments: args, session: session ?? null }), late]);
     } catch {
       return 'deny';
+    } finally {
+      deps.ports.clock.clearTimeout(timer);
     }
   }
 

@@ -1,7 +1,10 @@
 import PQueue from 'p-queue';
 import { type Failure, failure, type ServerId } from '../machines/vocabulary.js';
 import { SupervisorError, toFailure } from './errors.js';
-import type { ClockPort, Link, Progress, Reply } from './ports.js';
+import { type CallOwner, OpenCall, type RequestOptions } from './open-call.js';
+import type { ClockPort, Link } from './ports.js';
+
+export type { RequestOptions };
 
 export interface CallTableOptions {
   readonly server: ServerId;
@@ -18,16 +21,6 @@ export interface CallTableOptions {
   readonly onLateAnswer: (requestId: string, answer: 'result' | 'error') => void;
 }
 
-export interface RequestOptions {
-  /** From sending; progress starts it again, never past the hard deadline. */
-  readonly timeoutMs: number;
-  /** What is left of a caller's own bound: progress does not move it. */
-  readonly totalMs?: number | undefined;
-  readonly signal?: AbortSignal | undefined;
-  readonly session?: string | undefined;
-  readonly onProgress?: ((progress: Progress) => void) | undefined;
-}
-
 /** How long after its last call a table says that it is quiet: a machine event for every call would cost more than the call. */
 export const QUIET_AFTER_MS = 50;
 /** Late answers a link is asked to watch for; for more of them the oldest watch ends. */
@@ -37,7 +30,7 @@ const WATCHED_MAX = 256;
  * The open calls of one link: plain objects in a set, not actors. Settles each exactly once; what it does not do is send
  * anything twice. One timer serves all deadlines, armed for the earliest.
  */
-export class CallTable {
+export class CallTable implements CallOwner {
   readonly #open = new Set<OpenCall>();
   /** Not sent yet, in the order of their coming. */
   readonly #waiting = new Set<OpenCall>();
@@ -67,6 +60,11 @@ export class CallTable {
     return this.#inFlight;
   }
 
+  /** Whether a request made now is sent now. */
+  get hasRoom(): boolean {
+    return this.#inFlight < this.#options.inFlightMax && this.#waiting.size === 0;
+  }
+
   /** Resolves with the server's result object; rejects with `SupervisorError` otherwise. */
   request(method: string, params: object | undefined, options: RequestOptions): Promise<{ readonly [key: string]: unknown }> {
     return new Promise((resolve, reject) => {
@@ -78,17 +76,24 @@ export class CallTable {
         if (options.totalMs <= 0) return call.failed(this.#late(method));
         call.hardDeadlineMs = this.#clock.now() + options.totalMs;
       }
-      if (this.#inFlight < this.#options.inFlightMax && this.#waiting.size === 0) {
+      if (this.hasRoom) {
         this.#open.add(call);
         this.#send(call);
       } else this.#enqueue(call);
     });
   }
 
-  /** Settles every call, sent or not, with the same failure, and takes no more. */
-  failAll(problem: Failure): void {
+  /**
+   * Settles every call, sent or not, with the same failure, and takes no more. Calls that a deliberate end cuts off were
+   * cancelled, although nobody can be told any more; those of a link that was lost were not.
+   */
+  failAll(problem: Failure, isDeliberate = false): void {
     this.#ended = problem;
-    for (const call of [...this.#open]) call.failed(problem);
+    for (const call of [...this.#open]) {
+      const { requestId } = call;
+      call.failed(problem);
+      if (isDeliberate && requestId !== undefined) this.#options.onCancelled(requestId, problem.message);
+    }
     this.#clock.clearTimeout(this.#deadlineTimer);
     this.#clock.clearTimeout(this.#quietTimer);
   }
@@ -187,7 +192,9 @@ export class CallTable {
     const [first] = this.#waiting;
     if (first === undefined) return;
     this.#waiting.delete(first);
-    this.#send(first);
+    const barred = first.options.recheck?.() ?? null;
+    if (barred === null) this.#send(first);
+    else first.failed(barred);
   }
 
   #armDeadline(atMs: number, nowMs: number): void {
@@ -218,83 +225,5 @@ export class CallTable {
       this.#isBusy = false;
       this.#options.onEdge(false);
     }, QUIET_AFTER_MS);
-  }
-}
-
-/** One call on its way. It is its own reply handler: one object a call, no closures on the path of an answer. */
-class OpenCall implements Reply {
-  requestId: string | undefined;
-  deadlineMs = Number.POSITIVE_INFINITY;
-  hardDeadlineMs = Number.POSITIVE_INFINITY;
-  isSent = false;
-  isSettled = false;
-  readonly #table: CallTable;
-  readonly #onAbort: (() => void) | undefined;
-  readonly method: string;
-  readonly params: object | undefined;
-  readonly options: RequestOptions;
-  readonly resolve: (result: { readonly [key: string]: unknown }) => void;
-  readonly reject: (error: SupervisorError) => void;
-
-  constructor(
-    table: CallTable,
-    method: string,
-    params: object | undefined,
-    options: RequestOptions,
-    resolve: (result: { readonly [key: string]: unknown }) => void,
-    reject: (error: SupervisorError) => void,
-  ) {
-    this.#table = table;
-    this.method = method;
-    this.params = params;
-    this.options = options;
-    this.resolve = resolve;
-    this.reject = reject;
-    const { signal } = options;
-    if (signal === undefined) return;
-    this.#onAbort = () => table.cancel(this, failure('CALL_CANCELLED', `the call to "${table.server}" was withdrawn`));
-    if (signal.aborted) this.#onAbort();
-    else signal.addEventListener('abort', this.#onAbort, { once: true });
-  }
-
-  /** Whoever gets `true` settles the promise; nobody gets it twice. */
-  finish(): boolean {
-    if (this.isSettled) return false;
-    this.isSettled = true;
-    if (this.#onAbort !== undefined) this.options.signal?.removeEventListener('abort', this.#onAbort);
-    this.#table.remove(this);
-    return true;
-  }
-
-  result(value: unknown): void {
-    if (typeof value !== 'object' || value === null) {
-      this.failed(failure('RESULT_INVALID', `"${this.#table.server}" answered ${this.method} with something that is no object`));
-      return;
-    }
-    const result = value as { readonly resultType?: unknown; readonly [key: string]: unknown };
-    // Absent in the legacy era; the modern one has to say that this is the whole answer.
-    if (result.resultType === undefined || result.resultType === 'complete') {
-      if (this.finish()) this.resolve(result);
-      return;
-    }
-    this.failed(
-      result.resultType === 'input_required'
-        ? failure('INPUT_REQUIRED_REFUSED', `"${this.#table.server}" asks for input that this host does not give`)
-        : failure('RESULT_INVALID', `"${this.#table.server}" answered ${this.method} with a result of an unknown type`),
-    );
-  }
-
-  failed(problem: Failure, cause?: unknown): void {
-    if (this.finish()) this.reject(new SupervisorError(problem, cause === undefined ? undefined : { cause }));
-  }
-
-  progress(report: Progress): void {
-    if (this.isSettled) return;
-    this.#table.extend(this);
-    try {
-      this.options.onProgress?.(report);
-    } catch {
-      // A listener of the host that throws must not end the link it is told about.
-    }
   }
 }

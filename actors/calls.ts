@@ -3,8 +3,9 @@ import { candidateKey, type Failure, failure, type ServerId } from '../machines/
 import { Admission, type CallSubject } from './admission.js';
 import type { CallOptions, CallResult } from './api.js';
 import { CallPolicy } from './call-policy.js';
-import type { RequestOptions } from './call-table.js';
 import { SupervisorError, supervisorError } from './errors.js';
+import { anotherServer } from './judged-calls.js';
+import type { RequestOptions } from './open-call.js';
 import type { Json } from './ports.js';
 import type { ReadyServer } from './serving.js';
 import type { ToolEntry } from './tool-entry.js';
@@ -26,6 +27,8 @@ export class Calls {
   readonly #runtime: WorkspaceRuntime;
   readonly #policy: CallPolicy;
   readonly #admission: Admission;
+  /** Calls that are not sent yet, with their sessions. */
+  readonly #ways = new Set<{ readonly session: string | undefined; isOver: boolean }>();
 
   constructor(runtime: WorkspaceRuntime) {
     this.#runtime = runtime;
@@ -36,40 +39,48 @@ export class Calls {
       this.#admission.check();
     };
     runtime.changes.subscribe({ next: changed, error: () => undefined });
+    runtime.interrupts.subscribe({
+      next: ({ key, problem }) => this.#admission.interrupt(key.slice(key.indexOf('/') + 1), problem),
+      error: () => undefined,
+    });
   }
 
   call(name: string, args: Json | undefined, options: CallOptions): Promise<CallResult> {
     const entry = this.#runtime.catalogue.tool(name);
-    if (entry?.callable === true && isArguments(args) && this.#isFree(entry)) {
+    if (entry?.callable === true && isArguments(args) && isTime(options.timeoutMs) && this.#isFree(entry)) {
       // Nothing to ask and nothing to wait for: one lookup each, and no promise besides the call's own.
       const ready = this.#runtime.serving.readyServer(entry.server);
-      if (ready !== undefined)
+      if (ready?.live.calls.hasRoom === true)
         return ready.live.calls.request(
           'tools/call',
           { name: entry.tool, arguments: args ?? {} },
           requestOptions(ready, options, options.timeoutMs),
         );
     }
-    return this.#callSlowly(name, args, options);
+    return this.#underway(options, (isOver) => this.#callSlowly(name, args, options, isOver));
   }
 
   /** `resources/read` or `prompts/get`, under the same policy, approval and bounds as a call. */
-  async request(
+  request(
     server: ServerId,
     method: 'resources/read' | 'prompts/get',
     params: { readonly [key: string]: Json },
     options: CallOptions,
   ): Promise<CallResult> {
-    this.#refuseEnded();
-    if (this.#runtime.candidateFor(server) === undefined) throw unknownServer(server);
-    const label = `${server}.${method}`;
-    const subject: CallSubject = { server, tool: method, label, method, params, arguments: params };
-    const policy = this.#policy.of(server, method);
-    await this.#admission.admit(subject, policy, options);
-    const reached = await this.#reach(server, options, options.timeoutMs);
-    if (!isStillAllowed(subject, policy, this.#policy.of(server, method)))
-      throw supervisorError('APPROVAL_STALE', `"${label}" has to be asked about since it was sent on its way`);
-    return send(reached, subject, options);
+    return this.#underway(options, async (isOver) => {
+      if (this.#runtime.candidateFor(server) === undefined) throw unknownServer(server);
+      const label = `${server}.${method}`;
+      const subject: CallSubject = { server, tool: method, label, method, params, arguments: params };
+      const policy = this.#policy.of(server, method);
+      const identity = this.#runtime.identityOf(server);
+      await this.#admission.admit(subject, policy, options);
+      const reached = await this.#reach(server, options, options.timeoutMs);
+      const barred = (): Failure | null =>
+        isOver() ??
+        (identity === this.#runtime.identityOf(server) ? null : anotherServer(server)) ??
+        whyNot(label, policy, this.#policy.of(server, method));
+      return send(reached, subject, options, barred);
+    });
   }
 
   /** What the rules say of one tool, before the host's own word and any question. */
@@ -79,36 +90,56 @@ export class Calls {
 
   /** Cancels what this session has open, at whatever point of its way. */
   endSession(session: string): void {
+    for (const way of this.#ways) if (way.session === session) way.isOver = true;
     this.#admission.endSession(session);
     this.#runtime.endSession(session);
   }
 
-  async #callSlowly(name: string, args: Json | undefined, options: CallOptions): Promise<CallResult> {
+  /** Follows a call from its making to its sending; what it calls back says whether its session has ended meanwhile. */
+  async #underway<T>({ session, timeoutMs }: CallOptions, go: (isOver: () => Failure | null) => Promise<T>): Promise<T> {
     this.#refuseEnded();
+    if (!isTime(timeoutMs)) throw supervisorError('INVALID_ARGUMENTS', '"timeoutMs" is no number of milliseconds from 0');
+    const way = { session, isOver: false };
+    this.#ways.add(way);
+    try {
+      return await go(() => (way.isOver ? failure('CALL_CANCELLED', 'the session that called has ended') : null));
+    } finally {
+      this.#ways.delete(way);
+    }
+  }
+
+  async #callSlowly(
+    name: string,
+    args: Json | undefined,
+    options: CallOptions,
+    isOver: () => Failure | null,
+  ): Promise<CallResult> {
     if (!isArguments(args)) throw supervisorError('INVALID_ARGUMENTS', `the arguments of "${name}" are not an object`);
     let leftMs = await this.#firstListing(name, options);
-    let entry = this.#toolNamed(name);
     for (let tries = 0; tries < DEFINITION_TRIES; tries += 1) {
+      const entry = this.#toolNamed(name);
       const { server, tool, digest } = entry;
-      const subject: CallSubject = {
-        server,
-        tool,
-        label: name,
-        method: 'tools/call',
-        params: { name: tool, arguments: args ?? {} },
-        arguments: args ?? {},
-      };
+      const argumentsOrNone = args ?? {};
+      const params = { name: tool, arguments: argumentsOrNone };
+      const subject: CallSubject = { server, tool, label: name, method: 'tools/call', params, arguments: argumentsOrNone };
       const policy = this.#policy.ofTool(entry);
+      const identity = this.#runtime.identityOf(server);
       await this.#admission.admit(subject, policy, options);
       if (entry.changed) this.#policy.accept(entry);
       const reached = await this.#reach(server, options, leftMs);
       leftMs = reached.leftMs;
-      // What was approved is what was listed and ruled then; the server or the rules may say something else by now.
-      entry = this.#toolNamed(name);
-      const isStill = isStillAllowed(subject, policy, this.#policy.ofTool(entry));
-      if (isStill && entry.digest === digest && entry.server === server) return send(reached, subject, options);
+      // What was agreed to is what was listed, ruled and served then; all of it may be another by now.
+      const barred = (): Failure | null => {
+        const now = this.#runtime.catalogue.tool(name);
+        if (now?.digest !== digest || now.server !== server || !now.callable) return changedTool(name);
+        if (identity !== this.#runtime.identityOf(server)) return anotherServer(server);
+        return isOver() ?? whyNot(name, policy, this.#policy.ofTool(now));
+      };
+      const problem = barred();
+      if (problem === null) return send(reached, subject, options, barred);
+      if (problem.code !== 'APPROVAL_STALE') throw new SupervisorError(problem);
     }
-    throw supervisorError('APPROVAL_STALE', `"${name}" changes its definition faster than it can be approved`);
+    throw supervisorError('APPROVAL_STALE', `"${name}" changes faster than it can be approved`);
   }
 
   /**
@@ -170,14 +201,28 @@ export const closedFailure = (root: string): Failure => failure('SUPERVISOR_CLOS
 const unknownServer = (id: string): SupervisorError =>
   supervisorError('UNKNOWN_SERVER', `no server has the id "${id.slice(0, 64)}"`);
 
-/** False when what passed without a question would be asked about by now. Throws for what is denied by now. */
-function isStillAllowed({ label }: CallSubject, before: PolicyAnswer, now: PolicyAnswer): boolean {
-  if (now.verdict === 'deny') throw supervisorError('BLOCKED_BY_POLICY', `"${label}" is blocked: ${now.rule}`);
-  return now.verdict === 'allow' || before.verdict !== 'allow';
+const changedTool = (name: string): Failure => failure('APPROVAL_STALE', `"${name}" has changed since the call was made`);
+
+/** Why what was let pass before may not be sent now: it is denied, or would be asked about and was not. */
+function whyNot(label: string, before: PolicyAnswer, now: PolicyAnswer): Failure | null {
+  if (now.verdict === 'deny') return failure('BLOCKED_BY_POLICY', `"${label}" is blocked: ${now.rule}`);
+  if (now.verdict === 'allow' || before.verdict !== 'allow') return null;
+  return failure('APPROVAL_STALE', `"${label}" has to be asked about since it was sent on its way`);
 }
 
-const send = (reached: Reached, { method, params }: CallSubject, options: CallOptions): Promise<CallResult> =>
-  reached.live.calls.request(method, params, requestOptions(reached, options, reached.leftMs));
+function send(
+  reached: Reached,
+  { method, params }: CallSubject,
+  options: CallOptions,
+  recheck: () => Failure | null,
+): Promise<CallResult> {
+  const problem = recheck();
+  if (problem !== null) return Promise.reject(new SupervisorError(problem));
+  return reached.live.calls.request(method, params, { ...requestOptions(reached, options, reached.leftMs), recheck });
+}
+
+/** Absent, or a time that a clock can be set for: `NaN` would be no bound at all. */
+const isTime = (timeMs: number | undefined): boolean => timeMs === undefined || (Number.isFinite(timeMs) && timeMs >= 0);
 
 /** What an explicit time-out leaves after the wait bounds the whole of the call; without one only the server's own counts. */
 function requestOptions({ timeoutMs }: ReadyServer, options: CallOptions, leftMs: number | undefined): RequestOptions {

@@ -1,24 +1,13 @@
-import type { ListedItem, SkippedItem } from '../machines/list-walk.js';
+import type { ListedItem } from '../machines/list-walk.js';
 import { fullName } from '../machines/names.js';
 import { byFullName, rank } from '../machines/ranking.js';
-import { type Failure, LIST_KINDS, type ListKind, type ListState, type ServerId } from '../machines/vocabulary.js';
+import { LIST_KINDS, type ListKind, type ListState, type ServerId } from '../machines/vocabulary.js';
 import type { ToolListing, ToolsStatus } from './api.js';
 import { supervisorError } from './errors.js';
-import { type CatalogueListing, inListingOrder, type ListingPage, listingPage, type PageRequest } from './listing-page.js';
+import { type KnownList, type ListOutcome, NOTHING, takeOutcome } from './known-list.js';
+import { type CatalogueListing, hitOf, inListingOrder, type ListingPage, listingPage, type PageRequest } from './listing-page.js';
 import type { DigestPort, Metadata } from './ports.js';
 import { KnownDefinitions, ToolEntry } from './tool-entry.js';
-
-/** What a walk of one list brought home. */
-export interface ListOutcome {
-  readonly items: readonly ListedItem[];
-  readonly state: 'complete' | 'truncated' | 'failed' | 'unsupported';
-  readonly reason: Failure | null;
-  readonly skipped: readonly SkippedItem[];
-  /** Whether it was read from the running server, not from a cache. */
-  readonly live: boolean;
-  /** Tools past this many are searchable and not callable. */
-  readonly toolLimit: number;
-}
 
 export interface SearchQuery {
   readonly query: string;
@@ -42,16 +31,6 @@ const TERMS_MAX = 16;
 const QUERY_UNITS_MAX = 512;
 const GONE_MAX = 1_000;
 
-interface KnownList {
-  readonly items: ReadonlyMap<string, ListedItem>;
-  /** Keys the last walk did not see and the last complete one did. */
-  readonly stale: ReadonlySet<string>;
-  readonly lastComplete: readonly ListedItem[];
-  readonly state: ListState['state'];
-  readonly reason: Failure | null;
-  readonly skipped: readonly SkippedItem[];
-}
-
 interface KnownServer {
   live: boolean;
   readonly lists: Map<ListKind, KnownList>;
@@ -61,8 +40,6 @@ interface KnownServer {
   /** Of tools that were listed once and are not now: who comes back changed has still changed. */
   readonly gone: Map<string, KnownDefinitions>;
 }
-
-const NOTHING: KnownList = { items: new Map(), stale: new Set(), lastComplete: [], state: 'unknown', reason: null, skipped: [] };
 
 /**
  * What every server offers, as far as it was verified. Keeps data only: it starts nothing, asks nobody, and shows what the
@@ -89,28 +66,15 @@ export class Catalogue {
    */
   put(server: ServerId, kind: ListKind, outcome: ListOutcome): void {
     const known = this.#known(server);
-    // What was listed before counts as known, though nobody asked for it.
-    if (kind === 'tools') this.#enter(server);
-    this.setLive(server, outcome.live);
-    const before = known.lists.get(kind) ?? NOTHING;
-    const isWhole = outcome.state === 'complete' || outcome.state === 'unsupported';
-    const items = new Map<string, ListedItem>();
-    for (const item of outcome.items) items.set(item.key, item);
-    const missing = isWhole ? [] : before.lastComplete.filter(({ key }) => !items.has(key));
-    for (const item of missing) items.set(item.key, item);
-    known.lists.set(kind, {
-      items,
-      stale: new Set(missing.map(({ key }) => key)),
-      lastComplete: isWhole ? outcome.items : before.lastComplete,
-      state: outcome.state,
-      reason: outcome.reason,
-      skipped: outcome.skipped,
-    });
     if (kind === 'tools') {
-      known.toolLimit = outcome.toolLimit;
+      // What was listed before counts as known, though nobody asked for it.
+      this.#enter(server);
       this.#unentered.add(server);
       this.#sorted = null;
+      known.toolLimit = outcome.toolLimit;
     }
+    this.setLive(server, outcome.live);
+    known.lists.set(kind, takeOutcome(known.lists.get(kind) ?? NOTHING, outcome));
     this.#listings.clear();
   }
 
@@ -124,11 +88,11 @@ export class Catalogue {
     }
   }
 
-  /** What to keep for the next run: the lists last read completely. */
+  /** What to keep for the next run: the lists last read completely, however their last walk ended. */
   metadata(server: ServerId, savedAtMs: number): Metadata {
     const lists: Partial<Record<ListKind, readonly ListedItem[]>> = {};
     for (const [kind, list] of this.#servers.get(server)?.lists ?? []) {
-      if (list.state === 'complete') lists[kind] = list.lastComplete;
+      if (list.lastComplete !== null) lists[kind] = list.lastComplete;
     }
     return { savedAtMs, lists };
   }
@@ -234,6 +198,17 @@ export class Catalogue {
     };
   }
 
+  /** Another limit counts at once, not from the next listing on. */
+  limitTools(server: ServerId, toolLimit: number): void {
+    const known = this.#servers.get(server);
+    if (known === undefined || known.toolLimit === toolLimit) return;
+    this.#enter(server);
+    known.toolLimit = toolLimit;
+    if (!known.lists.has('tools')) return;
+    this.#unentered.add(server);
+    this.#sorted = null;
+  }
+
   #known(server: ServerId): KnownServer {
     const found = this.#servers.get(server);
     if (found !== undefined) return found;
@@ -247,7 +222,7 @@ export class Catalogue {
     return this.#byName;
   }
 
-  /** A server may have ten thousand tools: nothing is cleaned, lowered or, but for a name that needs it, digested here. */
+  /** A server may have ten thousand tools: nothing is cleaned or lowered here, and only a name that needs it is digested. */
   #enter(server: ServerId): void {
     if (!this.#unentered.delete(server)) return;
     const known = this.#known(server);
@@ -263,9 +238,8 @@ export class Catalogue {
       const name = before?.fullName ?? fullName(server, key, (text) => this.#digest.ofJson(text));
       // Names of two tools cannot meet; should a digest ever fail us, the first one stays and the other is not there.
       if (this.#byName.has(name)) continue;
-      const overLimit = tools.size >= known.toolLimit;
       const entry = new ToolEntry(
-        { server, tool: key, fullName: name, definition, overLimit, stale: stale.has(key) },
+        { server, tool: key, fullName: name, definition, overLimit: tools.size >= known.toolLimit, stale: stale.has(key) },
         before?.known ?? known.gone.get(key) ?? new KnownDefinitions(definition),
         context,
       );
@@ -293,10 +267,4 @@ export class Catalogue {
     this.#listings.set(kinds.join(), sorted);
     return sorted;
   }
-}
-
-function hitOf(cursor: string): { score: number; fullName: string } {
-  const [, score, name] = /^(\d{1,6}(?:\.\d{1,2})?) ([A-Za-z0-9_-]{1,64})$/.exec(cursor) ?? [];
-  if (score === undefined || name === undefined) throw supervisorError('INVALID_ARGUMENTS', '"cursor" is not one a search gave');
-  return { score: Number(score), fullName: name };
 }

@@ -42,8 +42,24 @@ export function judgeConfig(
     settings,
     errors: readings.filter(counts).flatMap(({ errors }) => errors),
     // What an untrusted workspace gets wrong has no effect, but its owner wants to know.
-    warnings: readings.flatMap((one) => (counts(one) ? one.warnings : [...one.errors, ...one.warnings])),
+    warnings: [
+      ...readings.flatMap((one) => (counts(one) ? one.warnings : [...one.errors, ...one.warnings])),
+      ...crowded(definitions, readings),
+    ],
   };
+}
+
+/** As many kept servers as slots leave none for the others: they would wait for ever. */
+function crowded(
+  definitions: ReadonlyMap<CandidateKey, ServerDefinition>,
+  readings: readonly LayerReading[],
+): readonly ConfigFault[] {
+  const user = readings.find(({ layer }) => layer === 'user');
+  const { live } = limitsOf(user?.settings ?? null);
+  const kept = [...definitions.values()].filter(({ lifecycle }) => lifecycle === 'keep-alive').length;
+  if (kept < live) return [];
+  const message = `${kept} servers are to be kept alive, and there are ${live} live slots: others may never get one`;
+  return [{ file: user?.file ?? '', line: null, column: null, key: 'limits.live', code: 'CONFIG_LIMIT', message }];
 }
 
 /** What the machines may know of a definition. */

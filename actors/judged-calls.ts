@@ -10,8 +10,22 @@ export interface JudgedCall {
 
 interface Pending {
   readonly call: JudgedCall;
+  /** Of what served the id when the question was made: the answer is for that alone. */
+  readonly identity: string;
   readonly end: (problem: Failure) => void;
 }
+
+export interface JudgedCallsDeps {
+  /** Why no call to a server can go on, if none can. */
+  readonly endOf: (server: ServerId) => Failure | null;
+  readonly identityOf: (server: ServerId) => string;
+  /** How many may be judged for one server at once. */
+  readonly pendingMax: number;
+}
+
+/** What was agreed to was another definition, or another layer's, under the same id. */
+export const anotherServer = (server: ServerId): Failure =>
+  failure('APPROVAL_STALE', `"${server}" is another server than when the call was made`);
 
 /**
  * Calls that the host or a person is asked about: nothing of them has been sent, so each may end at once with its caller, its
@@ -19,17 +33,17 @@ interface Pending {
  */
 export class JudgedCalls {
   readonly #pending = new Set<Pending>();
-  readonly #endOf: (server: ServerId) => Failure | null;
+  readonly #deps: JudgedCallsDeps;
 
-  /** `endOf` says why no call to a server can go on, if none can. */
-  constructor(endOf: (server: ServerId) => Failure | null) {
-    this.#endOf = endOf;
+  constructor(deps: JudgedCallsDeps) {
+    this.#deps = deps;
   }
 
   /** Settles as `judge` does, or earlier with what ended the call; the signal that `judge` was given is aborted then. */
   during(call: JudgedCall, judge: (ended: AbortSignal) => Promise<void>): Promise<void> {
-    const barred = this.#endOf(call.server);
+    const barred = this.#deps.endOf(call.server) ?? this.#overload(call.server);
     if (barred !== null) return Promise.reject(new SupervisorError(barred));
+    const identity = this.#deps.identityOf(call.server);
     return new Promise((resolve, reject) => {
       const ended = new AbortController();
       const leave = (): void => {
@@ -42,7 +56,7 @@ export class JudgedCalls {
         reject(new SupervisorError(problem));
       };
       const withdraw = (): void => end(failure('CALL_CANCELLED', 'the call was withdrawn before it was approved'));
-      const pending: Pending = { call, end };
+      const pending: Pending = { call, identity, end };
       if (call.signal?.aborted === true) return withdraw();
       call.signal?.addEventListener('abort', withdraw, { once: true });
       this.#pending.add(pending);
@@ -52,10 +66,23 @@ export class JudgedCalls {
 
   /** After a change of anything: whoever cannot go on any more is told. */
   check(): void {
-    for (const { call, end } of [...this.#pending]) {
-      const problem = this.#endOf(call.server);
+    for (const { call, identity, end } of [...this.#pending]) {
+      const problem = this.#deps.endOf(call.server);
       if (problem !== null) end(problem);
+      else if (identity !== this.#deps.identityOf(call.server)) end(anotherServer(call.server));
     }
+  }
+
+  /** The server was restarted or closed: whoever is asked about a call to it need not answer any more. */
+  interrupt(server: ServerId, problem: Failure): void {
+    for (const { call, end } of [...this.#pending]) if (call.server === server) end(problem);
+  }
+
+  #overload(server: ServerId): Failure | null {
+    const count = [...this.#pending].filter(({ call }) => call.server === server).length;
+    return count < this.#deps.pendingMax
+      ? null
+      : failure('OVERLOADED', `${count} calls to "${server}" wait for a decision already`);
   }
 
   endSession(session: string): void {

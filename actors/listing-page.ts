@@ -58,3 +58,10 @@ function firstBehind(listed: readonly CatalogueListing[], cursor: string): numbe
 }
 
 const compare = (a: string, b: string): number => (a < b ? -1 : Number(a > b));
+
+/** The last hit of the page before, from a search's cursor. Throws `INVALID_ARGUMENTS` for one that no search gave. */
+export function hitOf(cursor: string): { score: number; fullName: string } {
+  const [, score, name] = /^(\d{1,6}(?:\.\d{1,2})?) ([A-Za-z0-9_-]{1,64})$/.exec(cursor) ?? [];
+  if (score === undefined || name === undefined) throw supervisorError('INVALID_ARGUMENTS', '"cursor" is not one a search gave');
+  return { score: Number(score), fullName: name };
+}

@@ -280,7 +280,7 @@ export interface LinkOptions {
 }
 
 export interface LinkEvents {
-  /** The process runs or the endpoint answered; at most once, before `lost`. */
+  /** The process runs or the endpoint answered, before `lost`; again, during the handshake, when a second process was needed. */
   opened(info: { readonly pid: number | null }): void;
   /** The peer is gone or beyond use; at most once. `death` is false for a remote that cannot be reached. */
   lost(problem: Failure, death: boolean): void;
@@ -366,6 +366,9 @@ export interface ChildPort {
   readonly bufferedBytes: number;
   write(frame: string, written?: (error: unknown) => void): void;
   endInput(): void;
+  /** Reads nothing more of its stdout until `resumeOutput`; what it writes meanwhile waits in the pipe, and then it waits. */
+  pauseOutput(): void;
+  resumeOutput(): void;
   /** Signals the whole group; false when nobody of it is left. */
   signalGroup(signal: 'SIGTERM' | 'SIGKILL'): boolean;
   /** Whether any process of the group is alive. */

@@ -7,8 +7,15 @@ import type { WorkspaceRuntime } from './workspace-runtime.js';
 import { explainServer, serverStatus } from './workspace-status.js';
 
 /** One server of a workspace, by id. The id is looked up anew by every method: a reload may have taken it away. */
-export function createServerHandle(runtime: WorkspaceRuntime, calls: Calls, id: ServerId): ServerHandle {
+export function createServerHandle(
+  runtime: WorkspaceRuntime,
+  calls: Calls,
+  id: ServerId,
+  /** Throws once the handle that this one came from is closed. */
+  refuseClosed: () => void,
+): ServerHandle {
   const candidate = () => {
+    refuseClosed();
     if (runtime.ended !== null) throw new SupervisorError(runtime.ended);
     return runtime.candidateFor(id) ?? unknown(id);
   };

@@ -1,4 +1,5 @@
 import type { ListWalk } from '../machines/list-walk.js';
+import type { ServerContext } from '../machines/server-context.js';
 import type { ServerReport } from '../machines/server-events.js';
 import { phaseOf, type ServerSnapshot, stageOf } from '../machines/server-view.js';
 import { type CandidateKey, LIST_KINDS, type ServerId } from '../machines/vocabulary.js';
@@ -7,6 +8,7 @@ import type { Catalogue } from './catalogue.js';
 import { toFailure } from './errors.js';
 import type { LinkTable, LiveLink } from './link-table.js';
 import type { Ports } from './ports.js';
+import type { Served } from './served-candidates.js';
 import { readinessOf, type Waiters } from './waiters.js';
 
 export interface ServingDeps {
@@ -19,7 +21,7 @@ export interface ServingDeps {
   readonly discovers: boolean;
   readonly serverRef: (key: CandidateKey) => ServerRef | undefined;
   /** The candidates that serve their ids now. */
-  readonly effective: () => readonly { readonly id: ServerId; readonly key: CandidateKey; readonly configHash: string }[];
+  readonly effective: () => readonly Served[];
   readonly toolLimitOf: (key: CandidateKey) => number;
   readonly timeoutMsOf: (key: CandidateKey) => number;
   readonly onChange: () => void;
@@ -37,6 +39,8 @@ export class Serving {
   readonly #deps: ServingDeps;
   readonly #served = new Map<ServerId, { readonly key: CandidateKey; readonly configHash: string }>();
   readonly #discovered = new Set<string>();
+  /** The lists of each machine as last looked at. */
+  readonly #lists = new Map<CandidateKey, ServerContext['lists']>();
   /** Servers on their way somewhere. */
   readonly #moving = new Set<CandidateKey>();
   /** Kept beside the machines, so that a call finds its link by one lookup. */
@@ -61,7 +65,11 @@ export class Serving {
     const ref = this.#deps.serverRef(key);
     if (ref === undefined) return;
     // The workspace machine hears of an actor that fails; here it only must not become an uncaught exception.
-    ref.subscribe({ next: (snapshot) => this.#moved(key, snapshot), error: () => undefined });
+    // Calls may have begun to wait while an earlier actor of this key was on its way out.
+    if (this.#deps.waiters.isWaitedFor(key)) ref.send({ type: 'server.demand', by: 'call' });
+    const isCurrent = (): boolean => this.#deps.serverRef(key) === ref;
+    // The last word of an actor that has left is not how its successor stands.
+    ref.subscribe({ next: (snapshot) => isCurrent() && this.#moved(key, snapshot), error: () => undefined });
     this.#moved(key, ref.getSnapshot());
   }
 
@@ -90,6 +98,7 @@ export class Serving {
         if (before !== undefined) catalogue.drop(id);
         void this.#load(id, key, configHash);
       }
+      catalogue.limitTools(id, this.#deps.toolLimitOf(key));
       const ref = this.#deps.serverRef(key);
       this.#setReady(id, key, ref !== undefined && phaseOf(ref.getSnapshot()) === 'ready');
     }
@@ -118,6 +127,7 @@ export class Serving {
 
   forget(key: CandidateKey): void {
     this.#moving.delete(key);
+    this.#lists.delete(key);
     this.backoffSinceMs.delete(key);
     this.#deps.onChange();
   }
@@ -129,9 +139,25 @@ export class Serving {
     if (phase !== 'backoff') this.backoffSinceMs.delete(key);
     else if (!this.backoffSinceMs.has(key)) this.backoffSinceMs.set(key, this.#deps.ports.clock.epoch());
     const { id } = snapshot.context.profile;
-    if (this.#served.get(id)?.key === key) this.#setReady(id, key, phase === 'ready');
+    if (this.#served.get(id)?.key === key) {
+      this.#tellLists(id, key, snapshot.context);
+      this.#setReady(id, key, phase === 'ready');
+    }
     this.update(key);
     this.#deps.onChange();
+  }
+
+  /** Lists that a server does not have, or did not read out, bring no walk; what is offered must not be older than that. */
+  #tellLists(id: ServerId, key: CandidateKey, { handshake, lists }: ServerContext): void {
+    if (handshake === null || this.#lists.get(key) === lists) return;
+    this.#lists.set(key, lists);
+    const { catalogue, toolLimitOf } = this.#deps;
+    const known = catalogue.counts(id);
+    for (const kind of LIST_KINDS) {
+      const { state, reason } = lists[kind];
+      if ((state !== 'unsupported' && state !== 'failed') || known[kind].state === state) continue;
+      catalogue.put(id, kind, { items: [], state, reason, skipped: [], live: true, toolLimit: toolLimitOf(key) });
+    }
   }
 
   #setReady(id: ServerId, key: CandidateKey, isReady: boolean): void {

@@ -20,7 +20,7 @@ interface Running {
 /** What the supervisors of one process share: its live connections and its running workspaces. */
 export class ProcessPool {
   readonly slots: LiveSlots;
-  /** By real path and state directory. */
+  /** By real path. A running workspace is one supervisor's: another one has another channel, other hooks, other ports. */
   readonly running = new Map<string, Running>();
   /** Fingerprints a person approved; they live as long as the process. */
   readonly approved = new Set<string>();
@@ -44,6 +44,12 @@ export interface CoreOptions extends SupervisorOptions {
 
 /** A supervisor on any set of ports; the package's main export has one on Node's. */
 export function createSupervisor({ ports: given, pool, ...options }: CoreOptions): Supervisor {
+  for (const name of ['approvalTimeoutMs', 'hardDeadlineMs'] as const) {
+    const value = options[name];
+    // A clock that is set for longer fires at once.
+    if (value !== undefined && !(Number.isInteger(value) && value > 0 && value < 2 ** 31))
+      throw supervisorError('INVALID_ARGUMENTS', `"${name}" is no whole number of milliseconds from 1 to 2147483647`);
+  }
   const ports = { ...given, log: harmlessLog(given.log) };
   const core = new CoreSupervisor(ports, pool ?? new ProcessPool(ports.clock), options);
   return {
@@ -94,7 +100,10 @@ class CoreSupervisor {
     if (drainMs > 0) await drained(this.#runtimes, clock, drainMs);
     await Promise.allSettled([...this.#open].map((workspace) => workspace.close()));
     while (this.#opening.size > 0) await Promise.allSettled([...this.#opening]);
-    await Promise.all([fs.close(), db.close(), close?.()]);
+    // Whatever one of them says, the others are ended too.
+    const endings = await Promise.allSettled([fs, db, { close }].map(async (port) => port.close?.()));
+    const failed = endings.find(({ status }) => status === 'rejected');
+    if (failed !== undefined) throw new SupervisorError(toFailure((failed as PromiseRejectedResult).reason, 'STORE_FAILED'));
   }
 
   async #openHandle(path: string, options: WorkspaceOptions): Promise<Workspace> {
@@ -102,7 +111,6 @@ class CoreSupervisor {
     this.#refuseClosed();
     const root = realPath === undefined ? path : await realPath(path);
     const running = await this.#running(root, options);
-    running.handles += 1;
     let shared: SharedWorkspace;
     try {
       shared = await running.shared;
@@ -131,8 +139,13 @@ class CoreSupervisor {
       running = { shared: this.#start(root, options), owner: this, options: wanted, handles: 0, ending: undefined };
       all.set(root, running);
     }
-    if (running.owner === this && running.options === wanted) return running;
-    throw supervisorError('WORKSPACE_CONFLICT', `the workspace "${root}" is already open with other options`, {
+    // The handle is taken here, before anybody else's close can count them.
+    if (running.owner === this && running.options === wanted) {
+      running.handles += 1;
+      return running;
+    }
+    const whose = running.owner === this ? 'with other options' : 'by another supervisor of this process';
+    throw supervisorError('WORKSPACE_CONFLICT', `the workspace "${root}" is already open ${whose}`, {
       hint: 'close it there first',
     });
   }

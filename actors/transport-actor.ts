@@ -32,6 +32,7 @@ class OpenGeneration {
   readonly #input: TransportInput;
   readonly #report: (fact: TransportFact) => void;
   #live: LiveLink | undefined;
+  #isHandshaking = false;
   #isLost = false;
   #isClosing = false;
   /** The machine has left: nobody listens any more. */
@@ -61,7 +62,8 @@ class OpenGeneration {
     this.#isClosing = true;
     const live = this.#live;
     if (live === undefined) return this.#sayClosed('clean', 'nothing was started');
-    live.calls.failAll(ending);
+    // The machine ends a lost generation in this way too, before the loss itself has settled the calls.
+    live.calls.failAll(ending, !this.#isLost);
     void this.#deps.links.track(
       closeQuietly(live.link).then(({ outcome, detail }) => {
         this.#deps.links.remove(this.#input);
@@ -81,7 +83,7 @@ class OpenGeneration {
     const { generation, configHash } = this.#input;
     const { link: port, links, clock, clientInfo } = this.#deps;
     // What a link says before `open` has returned is heard after it: until then there is nothing that could be closed.
-    const soon = (hear: () => void): void => (hear());
+    const soon = (hear: () => void): void => (this.#live === undefined ? queueMicrotask(hear) : hear());
     const link = port.open(
       launch,
       {
@@ -98,8 +100,10 @@ class OpenGeneration {
 
   #opened(pid: number | null): void {
     this.#report({ type: 'transport.opened', generation: this.#input.generation, pid });
-    // Telling it may have ended this generation.
-    if (this.#live !== undefined && !this.#isLost && !this.#isClosing) void this.#handshake(this.#live);
+    // Telling it may have ended this generation. A second process is greeted by the handshake that asked for it.
+    if (this.#live === undefined || this.#isLost || this.#isClosing || this.#isHandshaking) return;
+    this.#isHandshaking = true;
+    void this.#handshake(this.#live);
   }
 
   async #handshake(live: LiveLink): Promise<void> {

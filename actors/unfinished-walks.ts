@@ -14,6 +14,11 @@ export class UnfinishedWalks {
 
   took(request: PageRequest, page: ListPage): void {
     const key = keyOf(request);
+    // The last page: the walk ends by itself, whole.
+    if (page.nextCursor === undefined) {
+      this.#walks.delete(key);
+      return;
+    }
     const before = request.cursor === undefined ? startWalk(request.kind) : this.#walks.get(key);
     if (before === undefined) return;
     const walk = takePage(before, page, NO_LIMITS);

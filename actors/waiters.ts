@@ -74,14 +74,20 @@ export class Waiters {
   readonly #clock: ClockPort;
   readonly #byServer = new Map<CandidateKey, Set<Waiter>>();
   readonly #onEmpty: (key: CandidateKey) => void;
+  readonly #waitingMax: number;
 
-  constructor(clock: ClockPort, onEmpty: (key: CandidateKey) => void) {
+  /** `waitingMax`: how many may wait for one server. */
+  constructor(clock: ClockPort, waitingMax: number, onEmpty: (key: CandidateKey) => void) {
     this.#clock = clock;
+    this.#waitingMax = waitingMax;
     this.#onEmpty = onEmpty;
   }
 
   /** Rejects with what keeps the server from being ready, `NOT_READY` when the budget is spent, or `CALL_CANCELLED`. */
   wait(key: CandidateKey, options: WaitOptions): Promise<Waited> {
+    const count = this.#byServer.get(key)?.size ?? 0;
+    if (count >= this.#waitingMax)
+      return Promise.reject(new SupervisorError(failure('OVERLOADED', `${count} calls wait for "${key}" already`)));
     return new Promise((resolve, reject) => {
       const waiter: Waiter = {
         options,
@@ -101,6 +107,10 @@ export class Waiters {
       if (signal.aborted) waiter.onAbort();
       else signal.addEventListener('abort', waiter.onAbort, { once: true });
     });
+  }
+
+  isWaitedFor(key: CandidateKey): boolean {
+    return this.#byServer.has(key);
   }
 
   /** Tells everybody who waits for this server how it stands. */

@@ -13,6 +13,7 @@ import { LinkTable } from './link-table.js';
 import type { ApprovalCard } from './ports.js';
 import { Questions } from './questions.js';
 import type { RuntimeDeps, RuntimeMemory } from './runtime-deps.js';
+import { candidateFor, servedBy } from './served-candidates.js';
 import { createServerLogic } from './server-actors.js';
 import { ServerApprovals } from './server-approvals.js';
 import { Serving } from './serving.js';
@@ -40,6 +41,8 @@ export class WorkspaceRuntime {
   readonly config: WorkspaceConfig;
   readonly serving: Serving;
   readonly approvalTimeoutMs: number;
+  /** Servers whose callers are to be told now, whatever they wait for. */
+  readonly interrupts = new Subject<{ readonly key: CandidateKey; readonly problem: Failure }>();
   /** After anything that a status shows may have changed. */
   readonly changes = new Subject<void>();
   readonly loaded: Promise<void>;
@@ -61,7 +64,7 @@ export class WorkspaceRuntime {
     const askableMs = deps.options.approve === undefined ? null : this.approvalTimeoutMs;
     this.catalogue = new Catalogue({ digest: ports.digest });
     this.questions = new Questions({ ask: deps.options.approve, clock: ports.clock, random: ports.random });
-    this.waiters = new Waiters(ports.clock, (key) => this.serverRef(key)?.send({ type: 'demand.ended' }));
+    this.waiters = new Waiters(ports.clock, WAITING_MAX, (key) => this.serverRef(key)?.send({ type: 'demand.ended' }));
     this.#slots = new WorkspaceSlots({
       slots: deps.slots,
       name: deps.name,
@@ -87,7 +90,7 @@ export class WorkspaceRuntime {
       hasChannel: this.questions.hasChannel,
       discovers: deps.options.discover ?? true,
       serverRef: (key) => this.serverRef(key),
-      effective: () => this.#effective(),
+      effective: () => servedBy(this.context),
       toolLimitOf: (key) => this.config.toolLimitOf(key),
       timeoutMsOf: (key) => this.timeoutMsOf(key),
       onChange: () => this.changed(),
@@ -136,17 +139,21 @@ export class WorkspaceRuntime {
     return this.context.servers[key];
   }
 
-  /** The candidate that serves an id; else the highest one, which is the one to say what keeps the id from being served. */
+  /** See `candidateFor` in `served-candidates.ts`. */
   candidateFor(id: ServerId): Candidate | undefined {
-    const { candidates, verdicts } = this.context;
-    const stack = candidates.filter((candidate) => candidate.id === id);
-    return stack.find(({ layer }) => verdicts.get(candidateKey(layer, id))?.isEffective === true) ?? stack.at(-1);
+    return candidateFor(this.context, id);
   }
 
   /** How the candidate stands that `candidateFor` names. */
   snapshotOf(id: ServerId): ServerSnapshot | undefined {
     const candidate = this.candidateFor(id);
     return candidate === undefined ? undefined : this.serverRef(candidateKey(candidate.layer, id))?.getSnapshot();
+  }
+
+  /** Tells apart what serves an id: a consent is for one definition of one layer. */
+  identityOf(id: ServerId): string {
+    const candidate = this.candidateFor(id);
+    return candidate === undefined ? '' : `${candidateKey(candidate.layer, id)} ${candidate.configHash}`;
   }
 
   /** Request deadline of a server's calls. */
@@ -158,7 +165,7 @@ export class WorkspaceRuntime {
     if (this.isEnded) return;
     this.#trusted = trusted;
     this.#actor.send({ type: 'trust.changed', trusted });
-    this.#keep(this.deps.ports.db.setTrusted(this.root, trusted));
+    this.deps.ports.db.setTrusted(this.root, trusted).catch((error: unknown) => this.#log('store.failed', error));
     void this.config.reload();
   }
 
@@ -200,19 +207,13 @@ export class WorkspaceRuntime {
     for (const key of Object.keys(this.context.servers)) this.#slots.releaseAll(key as CandidateKey);
     this.#actor.stop();
     await this.links.closeAll();
+    this.interrupts.complete();
     this.changes.complete();
   }
 
   readonly changed = (): void => {
     if (!this.isEnded) this.changes.next();
   };
-
-  #effective() {
-    const { candidates, verdicts } = this.context;
-    return candidates
-      .map(({ id, layer, configHash }) => ({ id, configHash, key: candidateKey(layer, id) }))
-      .filter(({ key }) => verdicts.get(key)?.isEffective === true);
-  }
 
   #serverLogic() {
     const { ports, options, approved } = this.deps;
@@ -268,7 +269,10 @@ export class WorkspaceRuntime {
     actor.on('approval.wanted', (report) => approvals.ask(report));
     actor.on('approval.closed', (report) => approvals.close(report));
     actor.on('list.walked', (report) => this.serving.list(report));
-    actor.on('server.interrupted', ({ key, failure: problem }) => this.waiters.rejectAll(key, problem));
+    actor.on('server.interrupted', ({ key, failure: problem }) => {
+      this.waiters.rejectAll(key, problem);
+      this.interrupts.next({ key, problem });
+    });
     actor.on('server.gone', ({ key }) => {
       this.#cards.delete(key);
       this.serving.forget(key);
@@ -287,10 +291,6 @@ export class WorkspaceRuntime {
     if (live !== undefined) void this.links.track(live.link.close());
     this.waiters.rejectAll(key, problem);
     this.#log('server.broke', problem.message);
-  }
-
-  #keep(saving: Promise<void>): void {
-    saving.catch((error: unknown) => this.#log('store.failed', error));
   }
 
   #log(event: string, thrown: unknown): void {

@@ -2,8 +2,18 @@ import { type Candidate, defaultSwitch, switchKey } from '../machines/candidates
 import type { ServerContext } from '../machines/server-context.js';
 import { backoffDelayMs } from '../machines/server-context.js';
 import { phaseOf, type ServerSnapshot, stageOf } from '../machines/server-view.js';
-import { type CandidateKey, candidateKey, failure, type Gate, type ListState, type ServerId } from '../machines/vocabulary.js';
+import {
+  type CandidateKey,
+  candidateKey,
+  type Failure,
+  failure,
+  type Gate,
+  type ListState,
+  type Phase,
+  type ServerId,
+} from '../machines/vocabulary.js';
 import type { Explanation, ServerStatus, WorkspaceStatus } from './api.js';
+import { noChannel } from './waiters.js';
 import type { WorkspaceRuntime } from './workspace-runtime.js';
 
 const GATES: readonly Gate[] = ['remoteOff', 'untrusted', 'disabled', 'shadowed', 'refused', 'denied'];
@@ -53,7 +63,7 @@ function liveStatus(runtime: WorkspaceRuntime, key: CandidateKey, snapshot: Serv
     serverInfo: context.handshake?.serverInfo ?? null,
     ...listsOf(runtime, context),
     stage: stageOf(snapshot),
-    error: phase === 'ready' ? null : ((isIdle ? context.shut?.failure : null) ?? context.problem),
+    error: errorOf(runtime, context, phase),
     retryAtMs: retryAtMs(runtime, key, context, phase),
     restarts: context.restarts.length,
     callsInFlight: runtime.links.get(key)?.calls.inFlight ?? 0,
@@ -98,13 +108,19 @@ function listsOf(runtime: WorkspaceRuntime, context: ServerContext) {
   return { ...lists, tools: { ...lists.tools, skipped: counts.tools.skipped } };
 }
 
+function errorOf(runtime: WorkspaceRuntime, { shut, problem, profile }: ServerContext, phase: Phase): Failure | null {
+  if (phase === 'ready') return null;
+  if (phase === 'approving') return runtime.questions.hasChannel ? problem : noChannel(profile.id);
+  return (phase === 'idle' ? shut?.failure : null) ?? problem;
+}
+
 function retryAtMs(runtime: WorkspaceRuntime, key: CandidateKey, context: ServerContext, phase: string): number | null {
   const since = runtime.serving.backoffSinceMs.get(key);
   return phase === 'backoff' && since !== undefined ? since + backoffDelayMs(context) : null;
 }
 
 function warningsOf(runtime: WorkspaceRuntime, { profile, wroteStderr, handshake }: ServerContext): readonly string[] {
-  const overLimit = runtime.catalogue.tools().filter(({ server, callable }) => server === profile.id && !callable).length;
+  const overLimit = runtime.catalogue.overLimit(profile.id);
   return [
     ...(overLimit > 0 ? [`${overLimit} tools are past the limit and cannot be called`] : []),
     ...(wroteStderr && handshake === null ? ['it wrote to stderr; see its log'] : []),
@@ -125,6 +141,9 @@ function otherLayers(runtime: WorkspaceRuntime, { id, layer }: Candidate): Serve
     });
 }
 
+const isBeingAsked = (id: ServerId): Failure =>
+  failure('NOT_READY', `"${id}" waits for the answer whether it may run`, 'answer its question');
+
 /** Why a server is not ready, gate by gate. */
 export function explainServer(
   runtime: WorkspaceRuntime,
@@ -133,7 +152,9 @@ export function explainServer(
   policy: Explanation['policy'],
 ): Explanation {
   const { id, layer, shadowed, phase, error, blockedBy } = status;
-  const shutAt = blockedBy === null ? GATES.length : GATES.indexOf(blockedBy);
+  // A question that is open keeps the last gate shut as an answer of no would.
+  const shut = blockedBy ?? (phase === 'approving' ? 'denied' : null);
+  const shutAt = shut === null ? GATES.length : GATES.indexOf(shut);
   return {
     subject,
     server: id,
@@ -143,7 +164,7 @@ export function explainServer(
     gates: GATES.slice(0, shutAt + 1).map((gate, position) => ({
       gate,
       open: position < shutAt,
-      failure: position < shutAt ? null : error,
+      failure: position < shutAt ? null : (error ?? isBeingAsked(id)),
     })),
     phase,
     error,

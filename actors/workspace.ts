@@ -50,15 +50,18 @@ export function createWorkspace({ runtime, calls }: SharedWorkspace, release: ()
         return calls.request(server, method, params, options);
       },
     }),
-    server: (id) => createServerHandle(runtime, calls, id),
+    server: (id) => createServerHandle(runtime, calls, id, refuseClosed),
     questions: () => runtime.questions.list(),
-    answer: (nonce, decision) => runtime.questions.answer(nonce, decision),
+    answer: (nonce, decision) => closing === undefined && runtime.questions.answer(nonce, decision),
     reload: async () => {
       refuseClosed();
       await runtime.config.reload();
       return status();
     },
-    setTrusted: (trusted) => runtime.setTrusted(trusted),
+    setTrusted: (trusted) => {
+      refuseClosed();
+      runtime.setTrusted(trusted);
+    },
     endSession: (session) => calls.endSession(session),
     connectAll: () => {
       refuseClosed();

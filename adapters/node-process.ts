@@ -2,6 +2,7 @@ import { type ChildProcess, type SpawnOptions, spawn, spawnSync } from 'node:chi
 import type { Readable, Writable } from 'node:stream';
 import { supervisorError } from '../actors/errors.js';
 import type { ChildPort, ProcessHandlers, ProcessPort, StdioLaunch } from '../actors/ports.js';
+import { ProcGroup } from './proc-group.js';
 
 type Signal = 'SIGTERM' | 'SIGKILL';
 
@@ -21,23 +22,21 @@ export function createNodeProcessPort(options: { readonly platform?: NodeJS.Plat
   closeAll(): Promise<void>;
 } {
   const platform = options.platform ?? process.platform;
-  const live = new Set<NodeChild>();
-  const killAll = (): void => {
-    for (const child of live) child.killNow();
-  };
+  const mine = new Set<NodeChild>();
   const registry: Registry = {
     add(child) {
-      if (live.size === 0) process.on('exit', killAll);
-      live.add(child);
+      mine.add(child);
+      everybody.add(child);
     },
     remove(child) {
-      if (live.delete(child) && live.size === 0) process.off('exit', killAll);
+      mine.delete(child);
+      everybody.remove(child);
     },
   };
   return {
     spawn: (launch, handlers) => new NodeChild(launch, handlers, platform, registry),
     async closeAll() {
-      await Promise.all([...live].map((child) => child.end()));
+      await Promise.all([...mine].map((child) => child.end()));
     },
   };
 }
@@ -48,11 +47,29 @@ interface Registry {
   remove(child: NodeChild): void;
 }
 
+/** Those of all ports: the host has one exit, and many listeners to it would be taken for a leak. */
+const everybody = ((): Registry => {
+  const live = new Set<NodeChild>();
+  const killAll = (): void => {
+    for (const child of live) child.killNow();
+  };
+  return {
+    add(child) {
+      if (live.size === 0) process.on('exit', killAll);
+      live.add(child);
+    },
+    remove(child) {
+      if (live.delete(child) && live.size === 0) process.off('exit', killAll);
+    },
+  };
+})();
+
 class NodeChild implements ChildPort {
   readonly #child: ChildProcess | null;
   readonly #handlers: ProcessHandlers;
   readonly #registry: Registry;
   readonly #isWindows: boolean;
+  readonly #members: ProcGroup | null;
   #isLeaderAlive = false;
   /** Once true the id of the group may belong to somebody else and is never signalled again. */
   #isGroupGone = false;
@@ -66,6 +83,7 @@ class NodeChild implements ChildPort {
     this.#child = this.#start(launch);
     this.#isLeaderAlive = this.#child?.pid !== undefined;
     this.#isGroupGone = !this.#isLeaderAlive;
+    this.#members = platform === 'linux' && this.pid !== null ? new ProcGroup(this.pid) : null;
     if (this.#child === null || this.#isGroupGone) return;
     registry.add(this);
     this.#listen(this.#child);
@@ -96,6 +114,14 @@ class NodeChild implements ChildPort {
     this.#child?.stdin?.end();
   }
 
+  pauseOutput(): void {
+    this.#child?.stdout?.pause();
+  }
+
+  resumeOutput(): void {
+    this.#child?.stdout?.resume();
+  }
+
   signalGroup(signal: Signal): boolean {
     if (this.#isGroupGone) return false;
     if (this.#isWindows) return this.#signalTree(signal);
@@ -105,7 +131,8 @@ class NodeChild implements ChildPort {
   isGroupAlive(): boolean {
     if (this.#isGroupGone) return false;
     if (this.#isLeaderAlive) return true;
-    return this.#isWindows ? this.#gone() : this.#kill(0);
+    if (this.#isWindows) return this.#gone();
+    return this.#kill(0) && (this.#members === null || this.#members.isRunning() || this.#gone());
   }
 
   destroy(): void {
@@ -118,11 +145,12 @@ class NodeChild implements ChildPort {
     else if (this.#isLeaderAlive) spawnSync('taskkill', taskkillArguments(this.pid), { windowsHide: true, stdio: 'ignore' });
   }
 
-  /** Kills the group, waits until nobody of it is left, within bounds, and lets go of the pipes. */
+  /** Kills the group, waits until nobody of it is left, within bounds, and lets go of the pipes and of who is left. */
   async end(): Promise<void> {
     const untilMs = performance.now() + REAP_MS_MAX;
     this.signalGroup('SIGKILL');
     while (this.isGroupAlive() && performance.now() < untilMs) await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+    this.#registry.remove(this);
     this.destroy();
   }
 

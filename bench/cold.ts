@@ -1,15 +1,36 @@
 import { openPipe } from './legs.js';
-import { openOurs } from './ours.js';
+import { openOurs, usableBesideHung } from './ours.js';
 import { collectGarbage, median } from './stats.js';
 
-/** Milliseconds until all of `servers` are initialised and listed; median of the rounds. */
+/** Milliseconds until all of `servers` are initialised and listed, in a process that is warm; median of the rounds. */
 export interface ColdRow {
   readonly servers: number;
   readonly floorMs: number;
   readonly oursMs: number;
 }
 
-/** From nothing to usable: ours against spawning and initialising the same servers by hand, all at once, in turn. */
+/** Milliseconds until 15 servers are usable, without another one and beside one that hangs in its handshake. */
+export interface HungRow {
+  readonly withoutMs: number;
+  readonly besideMs: number;
+}
+
+/** How long one server that never answers keeps the 15 others of 16 from being usable, in turn with 15 alone. */
+export async function benchHung(rounds: number): Promise<HungRow> {
+  const took = [[], []] as [number[], number[]];
+  for (let round = 0; round < rounds; round += 1) {
+    for (const hung of round % 2 === 0 ? ([0, 1] as const) : ([1, 0] as const)) {
+      collectGarbage();
+      const before = performance.now();
+      const workspace = await usableBesideHung(15, hung);
+      took[hung].push(performance.now() - before);
+      await workspace.close();
+    }
+  }
+  return { withoutMs: median(took[0]), besideMs: median(took[1]) };
+}
+
+/** From nothing to usable, in a process that has started servers before: ours against spawning and initialising the same servers by hand, all at once, in turn. */
 export async function benchCold(servers: number, rounds: number): Promise<ColdRow> {
   const floor: number[] = [];
   const ours: number[] = [];

@@ -1,4 +1,8 @@
-/** The workload of every leg: an MCP server on stdio that costs next to nothing, so that what is measured is the client. */
+/**
+ * The workload of every leg: an MCP server on stdio that costs next to nothing, so that what is measured is the client. With
+ * the argument `hang` it never answers the handshake.
+ */
+const hangs = process.argv[2] === 'hang';
 
 const tools = [
   {
@@ -20,7 +24,7 @@ const answers = {
 };
 
 function handle({ id, method, params }) {
-  if (id === undefined) return;
+  if (id === undefined || (hangs && method === 'initialize')) return;
   const answer = answers[method];
   const outcome =
     answer === undefined ? { error: { code: -32601, message: `no method ${method}` } } : { result: answer(params ?? {}) };

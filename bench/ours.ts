@@ -1,14 +1,47 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createSupervisor } from '../index.js';
+import { createSupervisor, type WorkspaceStatus } from '../index.js';
 import { echoServer } from './paths.js';
 
 /** This product with `servers` echo servers `echo0`…, all connected and listed; rejects when one of them is not ready. */
 export async function openOurs(servers: number) {
+  const { workspace, close } = await openWorkspace(servers, 0);
+  const status = await workspace.connectAll();
+  const ready = readyIn(status);
+  if (ready !== servers) {
+    await close();
+    throw new Error(`${ready} of ${servers} servers are ready: ${JSON.stringify(status)}`);
+  }
+  return { call: workspace.call.bind(workspace), close };
+}
+
+/** The same beside `hung` servers that never answer the handshake: settles when the others can be used. */
+export async function usableBesideHung(servers: number, hung: number) {
+  const { workspace, close } = await openWorkspace(servers, hung);
+  const usable = new Promise<void>((resolve, reject) => {
+    const watching = workspace.status$.subscribe({
+      next: (status) => {
+        if (readyIn(status) < servers) return;
+        resolve();
+        queueMicrotask(() => watching.unsubscribe());
+      },
+      error: reject,
+      complete: () => reject(new Error('closed before its servers were ready')),
+    });
+  });
+  // It waits for the hung ones as well; the close ends it.
+  void workspace.connectAll().catch(() => undefined);
+  await usable;
+  return { close };
+}
+
+const readyIn = ({ servers }: WorkspaceStatus): number => servers.filter(({ phase }) => phase === 'ready').length;
+
+async function openWorkspace(servers: number, hung: number) {
   const home = await mkdtemp(join(tmpdir(), 'bench-'));
   const userConfig = join(home, 'mcp.json');
-  await writeFile(userConfig, JSON.stringify(configuration(servers)));
+  await writeFile(userConfig, JSON.stringify(configuration(servers, hung)));
   const supervisor = createSupervisor({
     host: { name: 'bench', version: '1.0.0' },
     discover: false,
@@ -18,23 +51,20 @@ export async function openOurs(servers: number) {
     await supervisor.close();
     await rm(home, { recursive: true, force: true });
   };
-  const workspace = await supervisor.openWorkspace(home, { trusted: true });
-  const status = await workspace.connectAll();
-  const ready = status.servers.filter(({ phase }) => phase === 'ready').length;
-  if (ready !== servers) {
-    await close();
-    throw new Error(`${ready} of ${servers} servers are ready: ${JSON.stringify(status)}`);
-  }
-  return { call: workspace.call.bind(workspace), close };
+  return { workspace: await supervisor.openWorkspace(home, { trusted: true }), close };
 }
 
-function configuration(servers: number): object {
+function configuration(servers: number, hung: number): object {
   const names = Array.from({ length: servers }, (_, at) => `echo${at}`);
+  const server = (...args: string[]) => ({ command: process.execPath, args: [echoServer, ...args], lifecycle: 'lazy' });
+  const all = servers + hung;
   return {
-    limits: { servers: Math.max(servers, 32), live: Math.max(servers, 16) },
+    limits: { servers: Math.max(all, 32), live: Math.max(all, 16) },
     toolPolicies: Object.fromEntries(names.map((name) => [name, 'allow'])),
-    mcpServers: Object.fromEntries(
-      names.map((name) => [name, { command: process.execPath, args: [echoServer], lifecycle: 'lazy' }]),
-    ),
+    mcpServers: Object.fromEntries([
+      // First, so that whatever waits its turn would wait behind it.
+      ...Array.from({ length: hung }, (_, at) => [`a-hung${at}`, server('hang')] as const),
+      ...names.map((name) => [name, server()] as const),
+    ]),
   };
 }

@@ -39,6 +39,8 @@ const connecting = server.createStateConfig({
     },
     handshake: {
       on: {
+        // The first process may die of the first question; then a second one is asked in the older way.
+        'transport.opened': { guard: { type: 'isCurrent', params: ({ event }) => event.generation }, actions: 'notePid' },
         'transport.initialized': {
           guard: { type: 'isCurrent', params: ({ event }) => event.generation },
           target: 'listing',

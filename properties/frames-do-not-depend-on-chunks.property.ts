@@ -12,6 +12,8 @@ const line = fc.oneof(
     .record({ jsonrpc: fc.constant('2.0'), id: fc.constantFrom('c1', 'c2', 3), result: fc.jsonValue() })
     .map((message) => JSON.stringify(message)),
   fc.string({ maxLength: 200 }).map((text) => JSON.stringify({ id: 'c1', text })),
+  fc.string({ maxLength: 100 }).map((text) => JSON.stringify({ text, id: 'c1', more: 1 })),
+  fc.string({ maxLength: 100 }).map((text) => JSON.stringify({ text, id: 'c2' })),
   fc.string({ unit: 'binary', maxLength: 200 }).map((text) => text.replaceAll('\n', ' ')),
   fc.constantFrom('', '  ', '\r', '{', '{"id":', '{"jsonrpc":"2.0","id":"c1"}', '[1,2]', '\uFEFF{"a":1}'),
 );
@@ -25,7 +27,8 @@ function split(bytes: Buffer, cuts: readonly number[]): unknown[] {
     {
       frame: (text) => void told.push(['frame', text.trim(), readMessage(text)?.kind]),
       noise: () => void told.push(['noise']),
-      wants: (id) => id === 'c1',
+      blank: () => told.push(['blank']),
+      wants: (id) => id === 'c1' || id === null,
       dropped: (problem, id) => void told.push([problem, problem === 'bytes' ? null : id]),
     },
     limits,

@@ -1,8 +1,7 @@
 import { describe, expect, test, vi } from 'vitest';
 import type { TestReport } from '../actors/api.js';
-import { failure, SupervisorError, supervisorError } from '../actors/errors.js';
+import { failure, supervisorError } from '../actors/errors.js';
 import type { Question } from '../actors/ports.js';
-import { Interrupted } from '../adapters/cli/io.js';
 import { run } from '../adapters/cli/run.js';
 import type { Code } from '../machines/codes.js';
 import { command, type Ran } from './support/fake-command.js';
@@ -191,10 +190,26 @@ describe('call', () => {
 
 describe('search, describe, test, explain', () => {
   test('search connects all with open gates, asks the gateway, and says whom it could not ask', async () => {
-    const ran = await command({ status: workspaceStatus([serverStatus(), shut]) }, 'search', 'read', 'file');
+    const status = workspaceStatus([serverStatus(), shut]);
+    const ran = await command({ status }, 'search', 'read', 'file');
     expect(ran.log).toEqual(['open', 'connectAll', 'gateway {"action":"search","query":"read file"}', 'close']);
-    expect(ran).toMatchObject({ exit: 0, out: 'found\n' });
-    expect(ran.err).toContain('not searched: project (untrusted).');
+    expect(ran).toMatchObject({ exit: 0, err: '' });
+    expect(ran.out).toMatch(/^found\nnot searched: project \(untrusted\)\..*--trust/);
+    const data = await command({ status }, 'search', 'read', '--json');
+    expect(json(data)).toEqual({ text: 'found', notSearched: [{ id: 'project', why: 'untrusted' }] });
+    expect(data).toMatchObject({ exit: 0, err: '' });
+  });
+
+  test('search is exit 4 when no server could be searched, and says why for each: no hit is no answer then', async () => {
+    const broken = serverStatus({ phase: 'failed', error: failure('SPAWN_FAILED', 'no') });
+    const ran = await command({ status: workspaceStatus([broken, shut]) }, 'search', 'x', '--json');
+    expect(ran.exit).toBe(4);
+    const notSearched = [
+      { id: 'files', why: 'SPAWN_FAILED' },
+      { id: 'project', why: 'untrusted' },
+    ];
+    expect(json(ran)).toMatchObject({ notSearched });
+    expect((await command({ status: workspaceStatus([]) }, 'search', 'x')).exit).toBe(0);
   });
 
   test('describe prints the tool, and only that tool', async () => {
@@ -241,50 +256,5 @@ describe('search, describe, test, explain', () => {
     const ran = await command({}, 'explain', 'mcp__files__read', '--json');
     expect(ran).toMatchObject({ exit: 0, log: ['open', 'close'] });
     expect(json(ran)).toMatchObject({ server: 'files', phase: 'ready' });
-  });
-});
-
-describe('the end', () => {
-  const never = new Promise<never>(() => undefined);
-
-  test('comes when --timeout is over, exit 4', async () => {
-    expect(await command({ loaded: never }, 'status', '--timeout', '1')).toMatchObject({
-      exit: 4,
-      log: ['open', 'close'],
-      err: expect.stringContaining('NOT_READY') as string,
-    });
-  });
-
-  test.each([
-    ['SIGINT', 130],
-    ['SIGTERM', 143],
-  ])('comes with %s: closes, prints nothing more, exit %i', async (signal, exit) => {
-    const fake = fakeSupervisor({ call: () => never });
-    const terminal = fakeTerminal(fake.create);
-    const running = run(['call', 'mcp__files__read'], terminal.io);
-    await vi.waitFor(() => expect(fake.log).toContain('call mcp__files__read {}'));
-    terminal.interrupt(new Interrupted(signal, exit));
-    expect(await running).toBe(exit);
-    expect(fake.log.at(-1)).toBe('close');
-    expect(terminal.out() + terminal.err()).toBe('');
-  });
-
-  test('comes loudly for a bug, and closes all the same', async () => {
-    const call = async (): Promise<never> => {
-      throw new TypeError('x is not a function');
-    };
-    const ran = await command({ call }, 'call', 'mcp__files__read');
-    expect(ran).toMatchObject({ exit: 1, err: expect.stringContaining('bug: TypeError') as string });
-    expect(ran.log.at(-1)).toBe('close');
-  });
-
-  test('keeps the code of an error from another copy of the package', async () => {
-    const foreign = Object.assign(new Error('x'), {
-      [Symbol.for('mcp-supervisor.error')]: true,
-      toFailure: () => failure('OVERLOADED', 'Full.'),
-    });
-    expect(SupervisorError.is(foreign)).toBe(true);
-    const ran = await command({ call: async () => Promise.reject(foreign) }, 'call', 'mcp__files__read');
-    expect(ran.err).toContain('OVERLOADED');
   });
 });

@@ -6,6 +6,7 @@ import { fakeSupervisor, serverStatus, workspaceStatus } from './support/fake-su
 import { fakeTerminal } from './support/terminal.js';
 
 const shut = serverStatus({ id: 'project', layer: 'workspace', phase: 'idle', blockedBy: 'untrusted', pid: null, generation: 0 });
+const listed = (state: 'complete' | 'truncated', count: number) => ({ state, count, reason: null, skipped: [] });
 const ready = (id: string) => serverStatus({ id });
 const servers = [ready('everything'), ready('filesystem'), ready('memory'), { ...shut, tools: { ...shut.tools, count: 0 } }];
 
@@ -25,6 +26,8 @@ test('example --once walks search, description and call, and exits 0 when all of
 
 test.each([
   ['a server that is not ready', [serverStatus({ id: 'memory', phase: 'failed' })]],
+  ['a server whose list of tools is not complete', [serverStatus({ id: 'memory', tools: listed('truncated', 2) })]],
+  ['a server without tools', [serverStatus({ id: 'memory', tools: listed('complete', 0) })]],
   ['a gate that is not shut', [serverStatus({ id: 'project' })]],
 ])('example --once exits 4 for %s', async (_what, [odd]) => {
   const status = workspaceStatus(servers.map((server) => (server.id === odd?.id ? odd : server)));

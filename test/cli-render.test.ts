@@ -7,6 +7,7 @@ import { renderResult } from '../adapters/cli/render-result.js';
 import { renderServerLine, renderStatus } from '../adapters/cli/render-status.js';
 import { renderTable } from '../adapters/cli/render-table.js';
 import { quoted, visibleJson, visibleLine, visibleText } from '../adapters/shared/visible-text.js';
+import { type Candidate, decideCandidates } from '../machines/candidates.js';
 import { CODES, type Code } from '../machines/codes.js';
 import { serverStatus, workspaceStatus } from './support/fake-supervisor.js';
 
@@ -24,6 +25,15 @@ describe('text of others', () => {
     ['tag\u{e0041}', 'tag\\u{e0041}'],
     ['lone\ud800', 'lone\\ud800'],
     ['filler\u3164', 'filler\\u3164'],
+    ['empty Braille\u2800', 'empty Braille\\u2800'],
+    ['object\ufffc', 'object\\ufffc'],
+    ['note without a head\u{1d159}', 'note without a head\\u{1d159}'],
+    ['Khitan filler\u{16fe4}', 'Khitan filler\\u{16fe4}'],
+    ['blank hieroglyphs\u{13441}\u{13442}', 'blank hieroglyphs\\u{13441}\\u{13442}'],
+    ['annotation\ufff9', 'annotation\\ufff9'],
+    ['shorthand\u{1bca0}', 'shorthand\\u{1bca0}'],
+    ['music\u{1d173}', 'music\\u{1d173}'],
+    ['half-width filler\uffa0', 'half-width filler\\uffa0'],
     ['two\nlines', 'two\\nlines'],
   ])('is shown and not obeyed: %j (S093, S094, S095)', (raw, shown) => {
     expect(visibleLine(raw)).toBe(shown);
@@ -47,6 +57,8 @@ describe('text of others', () => {
 
   test('can be read in one way only when it is quoted: quotes, backslashes and gaps included (S008)', () => {
     expect(quoted(`a${' '.repeat(500)}rm`)).toBe('"a\\[500 spaces]rm"');
+    expect(quoted('a  b')).toBe('"a\\[2 spaces]b"');
+    expect(quoted('a b')).toBe('"a b"');
     expect(quoted('a\\[500 spaces]')).toBe('"a\\\\[500 spaces]"');
     expect(quoted('x" "y')).toBe('"x\\" \\"y"');
     expect(quoted('\\u202e')).not.toBe(quoted('\u202e'));
@@ -147,6 +159,33 @@ describe('the status', () => {
     [{ phase: 'idle', blockedBy: 'refused', error: failure('REFUSED_ENV', 'PATH is refused', 'remove PATH') }, 'remove PATH'],
   ] as const)('tells how to open the gate of %j', (over, words) => {
     expect(howToOpen(serverStatus(over))).toContain(words);
+  });
+
+  test('says the same as the gate itself does', () => {
+    const here: Candidate = {
+      id: 'files',
+      layer: 'workspace',
+      transport: 'http',
+      lifecycle: 'lazy',
+      configHash: 'h',
+      isRemote: true,
+      refusal: null,
+      idleTimeoutMs: 1,
+      initTimeoutMs: 1,
+    };
+    const facts = {
+      root: '/repo',
+      trusted: true,
+      remoteEnabled: true,
+      switches: new Map<string, boolean>(),
+      approved: () => true,
+    };
+    for (const shutBy of [{ remoteEnabled: false }, { trusted: false }, {}]) {
+      const shut = decideCandidates([here], { ...facts, ...shutBy }).get('workspace/files')?.shut;
+      const way = howToOpen(serverStatus({ phase: 'idle', blockedBy: shut?.gate ?? null }));
+      expect(way).toBe(shut?.failure.hint);
+      expect(way).not.toMatch(/mcp-supervisor (trust|enable|disable|remote)/);
+    }
   });
 
   test('waits aloud only for what is under way', () => {

@@ -191,6 +191,16 @@ describe('one-shot commands', () => {
     expect(parsed(call)).toMatchObject({ ok: false, error: { code: 'CONFIG_SYNTAX', stage: 'config' } });
   });
 
+  test('a test of a server that exits at once fails in the stage in which it did, and passes none after it', async () => {
+    const here = await place({ mcpServers: { broken: { command: 'sh', args: ['-c', 'exit 3'] } } });
+    const end = await here.run('test', 'broken', '--json');
+    const { ok, stages } = parsed(end) as { ok: boolean; stages: { stage: string; ok: boolean }[] };
+    expect(ok).toBe(false);
+    expect(stages.filter((stage) => !stage.ok)).toHaveLength(1);
+    expect(stages.at(-1)).toMatchObject({ ok: false });
+    expect(['transport', 'initialize']).toContain(stages.at(-1)?.stage);
+  });
+
   test('a slip of the command line is exit 2 with nothing on stdout', async () => {
     const here = await place();
     const ends = await Promise.all([here.run('nope'), here.run('serve'), here.run('call', 'x', '{oops')]);

@@ -6,7 +6,9 @@ import { describe, expect, test, vi } from 'vitest';
 import { createDebounce } from '../adapters/config/debounce.js';
 import { watchFiles } from '../adapters/config/watch-files.js';
 import { watchPoints } from '../adapters/config/watch-points.js';
+import { systemClock } from '../adapters/system-clock.js';
 import { type ConfigFolder, configFolder, readAll, serverOf } from './support/config-files.js';
+import { followTimers } from './support/own-timers.js';
 import { VirtualClock } from './support/virtual-clock.js';
 
 const text = (command: string): string => JSON.stringify({ mcpServers: { x: { command } } });
@@ -137,7 +139,7 @@ test('close leaves no watch and no timer, and nothing is told afterwards', async
   const watch = watchFiles([folder.projectFile, folder.userFile], fire, clock);
   expect(watches()).toBeGreaterThan(before);
   await writeFile(folder.projectFile, text('b'));
-  await vi.waitFor(() => expect(clock.pending).toBe(1));
+  await vi.waitFor(() => expect(clock.pending).toBe(2));
   await watch.close();
   expect(watches()).toBe(before);
   expect(clock.pending).toBe(0);
@@ -165,6 +167,53 @@ test('a file that cannot be watched is looked at now and then', async () => {
   expect(clock.pending).toBe(0);
   vi.restoreAllMocks();
   syncBuiltinESMExports();
+});
+
+test('an ancestor that is replaced does not blind the watch', async () => {
+  await using folder = await configFolder();
+  const home = dirname(folder.root);
+  const file = join(home, 'a/b/c/mcp.json');
+  for (const a of ['a', 'a.new']) {
+    await mkdir(join(home, a, 'b/c'), { recursive: true });
+    await writeFile(join(home, a, 'b/c/mcp.json'), a);
+  }
+  const clock = new VirtualClock();
+  const fire = vi.fn();
+  const watch = watchFiles([file], fire, clock);
+  await rename(join(home, 'a'), join(home, 'a.old'));
+  await rename(join(home, 'a.new'), join(home, 'a'));
+  clock.advance(2_500);
+  expect(fire).toHaveBeenCalledOnce();
+  // From here on by event: the new directory is watched.
+  await writeFile(file, 'written');
+  await vi.waitFor(() => expect(clock.pending).toBe(2));
+  clock.advance(200);
+  expect(fire).toHaveBeenCalledTimes(2);
+  await watch.close();
+  expect(clock.pending).toBe(0);
+});
+
+test('a link that is a file again before it could be read throws nowhere, and is still watched', async () => {
+  await using folder = await configFolder();
+  await symlink('elsewhere.json', folder.projectFile);
+  vi.spyOn(fs, 'readlinkSync').mockImplementation(() => {
+    throw new Error('EINVAL');
+  });
+  syncBuiltinESMExports();
+  const points = watchPoints(folder.projectFile);
+  vi.restoreAllMocks();
+  syncBuiltinESMExports();
+  expect(points).toContainEqual({ dir: folder.root, name: '.mcp.json' });
+});
+
+test('the looks at files do not hold the process open', async () => {
+  await using folder = await configFolder();
+  const timers = followTimers();
+  const watch = watchFiles([folder.projectFile], () => undefined, systemClock);
+  const running = timers.running();
+  await watch.close();
+  timers.stop();
+  expect(running).toEqual([]);
 });
 
 test('a loop of links is watched without walking it for ever', async () => {

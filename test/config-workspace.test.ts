@@ -135,6 +135,32 @@ test('the override file has all per-server fields; its maxTools only lowers', as
   expect(serverOf(override, 'b').maxTools).toBe(5);
 });
 
+test('an id that differs in case only from one of a lower layer is refused; the same id takes its place (S031)', async () => {
+  await using folder = await configFolder();
+  const { user, project, override } = await folder.read({
+    user: { mcpServers: { Files: stdio } },
+    project: { mcpServers: { files: stdio, Notes: stdio } },
+    override: { mcpServers: { Files: stdio, notes: stdio } },
+  });
+  expect(user.servers.map(({ refusal }) => refusal)).toEqual([null]);
+  expect(project.servers.map(({ refusal }) => refusal?.code)).toEqual(['CONFIG_DUPLICATE_KEY', undefined]);
+  expect(serverOf(project, 'files').refusal?.message).toContain('"Files"');
+  expect(serverOf(override, 'notes').refusal?.code).toBe('CONFIG_DUPLICATE_KEY');
+});
+
+test('a password in a url rejects a workspace file, variables beside it or not (S026)', async () => {
+  await using folder = await configFolder();
+  const { project } = await folder.read({ project: x({ url: 'https://u:pw@h.example/${X}' }) });
+  expect(project.state).toBe('rejected');
+  expect(JSON.stringify(project)).not.toContain('pw');
+});
+
+test('a disabled key is told what does switch a server', async () => {
+  await using folder = await configFolder();
+  const { project } = await folder.read({ project: x({ ...stdio, disabled: false }) });
+  expect(project.warnings[0]?.message).toContain('--trust and --enable x');
+});
+
 describe('in the user file', () => {
   test('every kind of variable is expanded once; unset refuses that server only', async () => {
     await using folder = await configFolder({ A: '${B}', E: '' });

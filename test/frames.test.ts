@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { readMessage } from '../adapters/links/message.js';
+import { ByteBudget } from '../adapters/shared/byte-budget.js';
 import { type FrameLimits, FrameSplitter } from '../adapters/shared/frame-splitter.js';
 import { JsonScan } from '../adapters/shared/json-scan.js';
 import { createLineRing } from '../adapters/shared/line-ring.js';
@@ -15,7 +16,7 @@ const expectOf = (name: string): { messages: number; noiseLines: number; text: s
 /** Feeds chunks and tells what came out, in order. */
 function split(
   chunks: readonly (string | Uint8Array)[],
-  { limits, wanted = [] }: { limits?: FrameLimits; wanted?: string[] } = {},
+  { limits, wanted = [], budget }: { limits?: FrameLimits; wanted?: string[]; budget?: ByteBudget } = {},
 ) {
   const frames: string[] = [];
   const noise: string[] = [];
@@ -24,10 +25,12 @@ function split(
     {
       frame: (text) => void frames.push(text),
       noise: (sample) => void noise.push(sample),
-      wants: (id) => wanted.includes(String(id)),
+      blank: () => undefined,
+      wants: (id) => (id === null ? wanted.length > 0 : wanted.includes(String(id))),
       dropped: (problem, id) => void dropped.push([problem, id]),
     },
     limits,
+    budget,
   );
   for (const chunk of chunks) splitter.push(typeof chunk === 'string' ? Buffer.from(chunk) : chunk);
   return { frames, noise, dropped };
@@ -93,6 +96,76 @@ describe('limits', () => {
       const chunks = pieces(Buffer.from(large), size);
       expect(split(chunks, { limits: small, wanted: ['c1'] }).frames).toEqual([large.trim()]);
       expect(split(chunks, { limits: small }).dropped).toEqual([['unwanted', 'c1']]);
+    }
+  });
+
+  const idLast = `{"result":"${'x'.repeat(100)}","id":"c1"}\n`;
+  test.each([
+    ['its id comes last and somebody waits for something', ['c1'], [idLast.trim()], []],
+    ['its id comes last and is not the one that is waited for', ['c2'], [], [['unwanted', 'c1']]],
+    ['nobody waits for anything', [], [], [['unwanted', 'c1']]],
+  ])('a large frame is judged by its id wherever that stands: %s', (_what, wanted, frames, dropped) => {
+    for (const size of [1, 50, 1_000])
+      expect(split(pieces(Buffer.from(idLast), size), { limits: small, wanted })).toEqual({ frames, noise: [], dropped });
+  });
+
+  describe('B026: in the whole process', () => {
+    const limits: FrameLimits = { ...small, inlineBytesMax: 20_000, bytesMax: 1_000_000 };
+    const reader = (budget: ByteBudget, wants: (id: string | number | null) => boolean = () => true) => {
+      const told: unknown[] = [];
+      const handlers = {
+        frame: (text: string) => void told.push(text.length),
+        noise: () => void told.push('noise'),
+        blank: () => undefined,
+        wants,
+        dropped: (problem: string, id: string | number | null) => void told.push([problem, id]),
+      };
+      return { told, splitter: new FrameSplitter(handlers, limits, budget) };
+    };
+    const open = (id: string): Buffer => Buffer.from(`{"id":"${id}","t":"${'x'.repeat(60_000)}`);
+
+    test('large frames are held up to a limit; one more is dropped with its id, small ones are not', () => {
+      const budget = new ByteBudget(130_000);
+      const [first, second] = [reader(budget), reader(budget)];
+      first.splitter.push(open('c1'));
+      first.splitter.push(Buffer.from('"}'));
+      second.splitter.push(open('c2'));
+      second.splitter.push(Buffer.from('"}\n{"small":'));
+      second.splitter.push(Buffer.from('1}\n'));
+      expect(second.told).toEqual([['memory', 'c2'], 11]);
+      first.splitter.push(Buffer.from('\n'));
+      second.splitter.push(open('c3'));
+      second.splitter.push(Buffer.from('"}\n'));
+      expect([first.told, second.told.slice(2), budget.taken]).toEqual([[60_018], [60_018], 0]);
+    });
+
+    test('what a link that ends was holding is given back', () => {
+      const budget = new ByteBudget(100_000);
+      const { splitter, told } = reader(budget);
+      splitter.push(open('c1'));
+      expect(budget.taken).toBeGreaterThan(60_000);
+      splitter.close();
+      splitter.push(Buffer.from('"}\n'));
+      expect([budget.taken, told]).toEqual([0, []]);
+    });
+
+    test('a large frame that is no longer waited for is held no longer', () => {
+      const budget = new ByteBudget(100_000);
+      let isWanted = true;
+      const { splitter, told } = reader(budget, () => isWanted);
+      splitter.push(open('c1'));
+      isWanted = false;
+      splitter.push(Buffer.from('x'));
+      expect(budget.taken).toBe(0);
+      splitter.push(Buffer.from('"}\n'));
+      expect(told).toEqual([['unwanted', 'c1']]);
+    });
+  });
+
+  test('B023: what starts like a message and does not end like one is noise, and is not parsed', () => {
+    for (const size of [1, 1_000]) {
+      const { frames, noise } = split(pieces(Buffer.from('{\n{"a":1\n{"a":1} \n{x\r\n'), size));
+      expect([frames.map((frame) => frame.trim()), noise]).toEqual([['{"a":1}'], ['{', '{"a":1', '{x']]);
     }
   });
 

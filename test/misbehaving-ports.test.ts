@@ -153,7 +153,7 @@ describe('vetting', () => {
 
   test('that comes too late is of what the server no longer is, and is not started', async () => {
     const sim = new Simulation();
-    const user = (configHash: string) => layer('user', [server('files', { configHash })]);
+    const user = (configHash: string) => layer('user', [server('files', { configHash })], { limits: { live: 1 } });
     sim.layers = [user('old')];
     const late: (() => void)[] = [];
     const vet: Ports['vet'] = {
@@ -168,7 +168,6 @@ describe('vetting', () => {
     };
     const { workspace } = await sim.open({}, {}, { vet });
     sim.pool.slots.request('another', 1, true, { granted: () => undefined, reclaimed: () => undefined });
-    sim.pool.slots.resize(1);
     outcomeOf(workspace.call('mcp__files__echo'));
     await sim.settle();
     sim.change([user('new')]);

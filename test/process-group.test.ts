@@ -53,6 +53,15 @@ describe('closing a link', () => {
     expect(link.diagnosis().stderrTail).toBe('flushed');
   });
 
+  test('B002: a server behind a shell that dies of SIGTERM at once is given the time to flush', async () => {
+    const { command, args, ...launch } = hostile('slow-term');
+    const { link } = await openReady({ ...launch, command: '/bin/sh', args: ['-c', '"$0" "$@"; true', command, ...args] });
+    expect(findMarked().alive).toHaveLength(2);
+    expect(await link.close()).toMatchObject({ outcome: 'clean' });
+    expect(link.diagnosis().stderrTail).toBe('flushed');
+    expect(findMarked().alive).toEqual([]);
+  });
+
   test('S041: a grandchild that left the group and holds stdout delays neither the loss nor the close', async () => {
     const { link, heard } = await openReady(hostile('grandchild-setsid'));
     await vi.waitFor(() => expect(findMarked().alive).toHaveLength(2));
@@ -181,6 +190,17 @@ describe('a process', () => {
     expect(process.listenerCount('exit')).toBe(before + 1);
     await port.closeAll();
     expect(children.map((child) => child.isGroupAlive())).toEqual([false, false, false]);
+    expect(process.listenerCount('exit')).toBe(before);
+  });
+
+  test('is one of many ports, and the host is listened to once for all of them', async () => {
+    const before = process.listenerCount('exit');
+    const started = Array.from({ length: 3 }, () => spawnHeard(script('setInterval(() => {}, 1000)')));
+    expect(process.listenerCount('exit')).toBe(before + 1);
+    const [first, ...others] = started;
+    await first?.port.closeAll();
+    expect(started.map(({ child }) => child.isGroupAlive())).toEqual([false, true, true]);
+    await Promise.all(others.map(({ port }) => port.closeAll()));
     expect(process.listenerCount('exit')).toBe(before);
   });
 

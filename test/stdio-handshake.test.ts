@@ -58,7 +58,8 @@ describe('the handshake', () => {
     const port = newLinkPort();
     const first = openLink(hostile('exit-on-discover'), { port });
     expect((await first.link.handshake()).era).toBe('legacy');
-    expect([first.heard.opened.length, first.heard.lost]).toEqual([1, []]);
+    expect([first.heard.opened.length, first.heard.lost]).toEqual([2, []]);
+    expect(first.heard.opened.slice(1)).toEqual(findMarked().alive);
     expect((await callTool(first.link, 'echo', { text: 'alive' }).settled).result).toEqual(textResult('alive'));
     await first.link.close();
     const second = openLink(hostile('exit-on-discover'), { port });

@@ -159,7 +159,7 @@ describe('closing', () => {
     expect(() => files.restart()).toThrow(expect.objectContaining(closed));
     expect(await workspace.gateway.run({ action: 'call', name: 'mcp__files__echo' })).toMatchObject({ isError: true });
     expect(workspace.status().servers).toEqual([]);
-    workspace.setTrusted(true);
+    expect(() => workspace.setTrusted(true)).toThrow(expect.objectContaining(closed));
     workspace.endSession('one');
     supervisor.setRemote(true);
     sim.change([user]);

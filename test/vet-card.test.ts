@@ -68,6 +68,29 @@ test.each([
   ['uvx', ['package']],
   ['pnpm', ['dlx', 'package@^1.2.3']],
   ['npm', ['exec', '--', '@scope/package']],
+  ['npx', ['-p', 'package', 'tool@1.2.3']],
+  ['npx', ['-p', 'package@1.2.3', '--package=other', 'tool']],
+  ['npx', ['--loglevel', 'package@1.2.3', 'other']],
+  ['npx', ['https://h.example/package@1.2.3']],
+  ['npx', ['github:user/package@1.2.3']],
+  ['npx', ['user/package@1.2.3']],
+  ['npx', ['alias@npm:other@1.2.3']],
+  ['npx', ['package@1.2.3.x']],
+  ['npm', ['exec', 'package@1.2.3', '--package=other']],
+  ['npm', ['--silly', 'word', 'exec', 'other']],
+  ['npm', ['init', 'app']],
+  ['npm', ['create', 'app@latest']],
+  ['yarn', ['create', 'app']],
+  ['npm', ['install']],
+  ['uvx', ['--with', 'other', 'package==1.2.3']],
+  ['uvx', ['--from', 'git+https://h.example/a@1.2.3', 'tool']],
+  ['uv', ['tool', 'run', 'package']],
+  ['uv', ['run', 'serve']],
+  ['pipx', ['run', '--spec', 'package', 'tool']],
+  ['env', ['A=1', 'npx', 'package']],
+  ['env', ['-S', 'npx package']],
+  ['node', ['/usr/lib/node_modules/npm/bin/npx-cli.js', 'package']],
+  ['npx-cli.js', ['package']],
 ])('says that %s %j downloads code (S016)', async (command, args) => {
   expect((await cardFor({ command, args })).notes.join()).toContain('downloads code');
 });
@@ -77,12 +100,53 @@ test.each([
   ['uvx', ['package==1.2.3']],
   ['npm', ['start']],
   ['tool', ['npx']],
+  ['npx', ['-p', 'package@1.2.3', '-p', '@scope/other@1.2.3-rc.1', 'tool']],
+  ['npx', ['package@1.2.3', '--registry', 'word']],
+  ['npm', ['exec', '--package=package@1.2.3', '--', 'tool', '-x']],
+  ['npm', ['run', 'exec']],
+  ['npm', ['init', '-y']],
+  ['uvx', ['--from', 'package[extra]==1.2.3', '--with', 'other==1.2.3', 'tool']],
+  ['uv', ['tool', 'run', 'package@1.2.3']],
+  ['env', ['npx', 'package@1.2.3']],
 ])('does not say so of %s %j', async (command, args) => {
   expect((await cardFor({ command, args })).notes.join()).not.toContain('downloads code');
 });
 
-test('says that a shell runs a command line', async () => {
-  expect((await cardFor({ command: 'sh', args: ['-c', 'evil'] })).notes.join()).toContain('shell command line');
+test.each([
+  ['sh', ['-c', 'evil']],
+  ['bash', ['-euxc', 'evil']],
+  ['bash', ['-ce', 'evil']],
+  ['fish', ['--command=evil']],
+  ['pwsh', ['-enc', 'evil']],
+  ['cmd', ['/d/s/c', 'evil']],
+  ['env', ['-i', 'sh', '-xc', 'evil']],
+  ['npx', ['-c', 'evil']],
+])('says that %s %j runs a shell command line', async (command, args) => {
+  expect((await cardFor({ command, args })).notes.join()).toContain('shell command line');
+});
+
+test('says whose rights are asked for, whatever sudo starts', async () => {
+  expect((await cardFor({ command: 'sudo', args: ['node', 'a.js'] })).notes.join()).toContain('rights of another user');
+});
+
+test.each([
+  ['node', ['-r./hook.js', 'a.js']],
+  ['node', ['-pe', '1']],
+  ['python3', ['-mpkg']],
+])('says that %s %j brings code of its own', async (command, args) => {
+  expect((await cardFor({ command, args })).notes.join()).toContain('code or modules');
+});
+
+test.each([
+  ['?a=1&a=2&b=%2f+x&&c', '?a=1&a=2&b=%2f+x&&c'],
+  ['?token=canary&a=1&token=other', '?token=DIGEST(canary)&a=1&token=DIGEST(other)'],
+  ['?a=1&%74oken=canary', '?a=1&%74oken=DIGEST(canary)'],
+  ['?ghp_0123456789abcdef', '?DIGEST(ghp_0123456789abcdef)'],
+  ['?', '?'],
+])('shows every part of the query %s as it is sent, secrets by their digest (S007)', async (query, shown) => {
+  const { url } = await cardFor({ transport: 'http', url: `https://h.example/mcp${query}` });
+  const expected = shown.replace(/DIGEST\((.*?)\)/g, (_match, value: string) => digest.keyed(value));
+  expect(url).toBe(`https://h.example/mcp${expected}`);
 });
 
 test('of a remote server shows the url, header names and digests, and where arguments go', async () => {

@@ -1,4 +1,4 @@
-import { chmod, copyFile, mkdir, rm, symlink, utimes, writeFile } from 'node:fs/promises';
+import { chmod, copyFile, mkdir, rename, rm, symlink, utimes, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { ApprovalCard, ServerDefinition, StdioLaunch, Vetted } from '../actors/ports.js';
@@ -67,17 +67,34 @@ describe('the command', () => {
     expect(cardOf(await run({ command: 'link' })).command).toEqual({ written: 'link', resolved: tool });
   });
 
-  test('is never found through an empty or relative entry, nor inside the workspace (S016)', async () => {
-    const { home, root, bin } = await place();
-    await executable(join(root, 'node_modules/.bin/planted'));
-    await executable(join(root, 'bin/planted'));
-    await symlink(join(root, 'bin'), join(home, 'elsewhere'));
-    const PATH = ['', '.', 'bin', join(root, 'node_modules/.bin'), join(root, 'bin'), join(home, 'elsewhere'), bin].join(':');
-    const { define } = await place();
-    const vet = createVet({ env: { PATH }, digest: createNodeDigest(), marker: 'mark' });
-    await expect(vet.vet(define({ command: 'planted' }), { root })).rejects.toEqual(refused('REFUSED_COMMAND'));
-    const found = await vet.vet(define({ command: 'planted', layer: 'user' }), { root });
-    expect(stdio(found).command).toBe(join(root, 'bin/planted'));
+  test.each(['workspace', 'user', 'plugin:a'] as const)(
+    'of the %s layer is never found through an empty or relative entry, nor inside the workspace or by its links (S016)',
+    async (layer) => {
+      const { home, root, bin, tool, define } = await place();
+      await executable(join(root, 'nm/.bin/tool'));
+      await executable(join(root, 'bin/tool'));
+      await executable(join(home, 'outside/.bin/tool'));
+      await symlink('nm', join(root, 'node_modules'));
+      await symlink(join(home, 'outside'), join(root, 'out'));
+      await symlink(join(root, 'bin'), join(home, 'elsewhere'));
+      await symlink(root, join(home, 'alias'));
+      const inside = ['node_modules/.bin', 'bin', 'out/.bin'].map((dir) => join(root, dir));
+      const withheld = ['', '.', 'bin', ...inside, join(home, 'elsewhere'), join(home, 'alias/out/.bin')];
+      const vetOn = (PATH: string) => createVet({ env: { PATH }, digest: createNodeDigest(), marker: 'mark' });
+      for (const entry of withheld) {
+        await expect(vetOn(entry).vet(define({ layer }), { root })).rejects.toEqual(refused('REFUSED_COMMAND'));
+      }
+      expect(stdio(await vetOn([...withheld, bin].join(':')).vet(define({ layer }), { root })).command).toBe(tool);
+    },
+  );
+
+  test('of a user is not remembered once its directory has become part of the workspace (S016)', async () => {
+    const { root, bin, define } = await place();
+    const vet = createVet({ env: { PATH: bin }, digest: createNodeDigest(), marker: 'mark' });
+    await vet.vet(define({ layer: 'user' }), { root });
+    await rename(bin, join(root, 'bin'));
+    await symlink(join(root, 'bin'), bin);
+    await expect(vet.vet(define({ layer: 'user' }), { root })).rejects.toEqual(refused('REFUSED_COMMAND'));
   });
 
   test('skips what is no executable file and goes on looking', async () => {

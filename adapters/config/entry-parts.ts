@@ -139,12 +139,7 @@ export function readParts(fields: readonly Field[], id: string, context: EntryCo
   for (const field of fields) {
     const read = Object.hasOwn(READERS, field.name) ? READERS[field.name] : undefined;
     if (field.name === 'disabled') {
-      faults.warn(
-        'CONFIG_UNKNOWN_FIELD',
-        field.nameAt,
-        field.key,
-        `nothing reads this key; use the switch: mcp-supervisor disable ${id}`,
-      );
+      faults.warn('CONFIG_UNKNOWN_FIELD', field.nameAt, field.key, disabledHint(layer, id));
     } else if (read === undefined) {
       faults.warn('CONFIG_UNKNOWN_FIELD', field.nameAt, field.key, 'nothing reads this key');
     } else if (layer.fields.has(field.name)) {
@@ -156,6 +151,13 @@ export function readParts(fields: readonly Field[], id: string, context: EntryCo
     }
   }
   return parts;
+}
+
+/** What does switch a server: nothing in a file of servers, so that no checkout can switch one on. */
+function disabledHint({ isUser }: FileLayer, id: string): string {
+  return isUser
+    ? 'nothing reads this key; to keep this server from starting, take its entry out of this file'
+    : `nothing reads this key; a workspace server is off until a run has --trust and --enable ${id}`;
 }
 
 export const hasParentSegment = (command: string): boolean => command.split(/[/\\]/).includes('..');

@@ -56,7 +56,11 @@ async function readText(text: string, input: LayerInput): Promise<LayerReading> 
   checkLookalikes(entries, faults);
   const servers = await readServers(entries, context, input.digest);
   if (faults.errors.length > 0) return { ...emptyReading(layer, file, 'rejected', faults.errors), warnings: faults.warnings };
-  const limited = servers.map((server) => withinLimit(withRules(server, rules), context, input.ids));
+  const lower = new Map([...input.ids].map((id) => [folded(id), id]));
+  const limited = servers.map((server) => {
+    const own = withoutLookalike(withRules(server, rules), lower, faults);
+    return withinLimit(own, context, input.ids);
+  });
   return { layer: layer.layer, file, state: 'valid', servers: limited, settings, errors: [], warnings: faults.warnings };
 }
 
@@ -79,8 +83,9 @@ function topFields(root: ConfigNode | null, faults: Faults): readonly Field[] {
 }
 
 /**
- * The two forms of the file: entries under `mcpServers`, or entries at the top. The second is taken only where the first
- * is absent and something at the top has a `command` or a `url`; the keys of the user's settings are never entries.
+ * The two forms of the file: entries under `mcpServers`, or entries at the top where that key is absent. There, every object
+ * that is no setting of the user's stands for an entry, misspelt or not: a slip of the pen must reject the file, not empty
+ * it. Other values at the top count as entries only beside a real one.
  */
 function split(fields: readonly Field[], faults: Faults): { entries: readonly Field[]; rest: readonly Field[] } {
   const wrapped = fields.find(({ name }) => name === 'mcpServers');
@@ -88,7 +93,10 @@ function split(fields: readonly Field[], faults: Faults): { entries: readonly Fi
     return { entries: objectOf(wrapped, faults) ?? [], rest: fields.filter((field) => field !== wrapped) };
   const settings = fields.filter(({ name }) => SETTING_KEYS.has(name));
   const others = fields.filter(({ name }) => !SETTING_KEYS.has(name));
-  return others.some(looksLikeEntry) ? { entries: others, rest: settings } : { entries: [], rest: fields };
+  if (others.some(looksLikeEntry)) return { entries: others, rest: settings };
+  // The key of other programs is told by a warning of its own.
+  const entries = others.filter(({ name, value }) => value.kind === 'object' && name !== 'servers');
+  return { entries, rest: fields.filter((field) => !entries.includes(field)) };
 }
 
 function looksLikeEntry({ value }: Field): boolean {
@@ -114,11 +122,21 @@ function warnTopLevel(field: Field, layer: FileLayer, faults: Faults): void {
 function checkLookalikes(entries: readonly Field[], faults: Faults): void {
   const seen = new Set<string>();
   for (const { name, nameAt, key } of entries) {
-    const folded = name.normalize('NFKC').toLowerCase();
-    if (seen.has(folded))
+    const fold = folded(name);
+    if (seen.has(fold))
       faults.error('CONFIG_DUPLICATE_KEY', nameAt, key, 'another id of this file differs from this one in case only');
-    seen.add(folded);
+    seen.add(fold);
   }
+}
+
+const folded = (id: string): string => id.normalize('NFKC').toLowerCase();
+
+/** The same id takes the place of a lower one, and is seen to; one that differs in case only would pass for it. */
+function withoutLookalike(server: ServerDefinition, lower: ReadonlyMap<string, string>, faults: Faults): ServerDefinition {
+  const other = lower.get(folded(server.id));
+  if (other === undefined || other === server.id || server.refusal !== null) return server;
+  const message = `mcpServers.${server.id} (${faults.file}:${server.line}): a lower layer has "${other}", which differs in case only`;
+  return { ...server, refusal: failure('CONFIG_DUPLICATE_KEY', message, 'Rename one of the two.') };
 }
 
 function readTightening(fields: readonly Field[], layer: FileLayer, faults: Faults): readonly PolicyRule[] {

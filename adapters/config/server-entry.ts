@@ -8,7 +8,7 @@ import { userEnvRefusal, workspaceRefusal } from './entry-refusals.js';
 import { expand, type Variables } from './expand.js';
 import { objectOf, type TextAt } from './fields.js';
 import { isServerId, LIMITS } from './settings.js';
-import { isPlaintextRefused, isUrlFault, readUrl } from './url-rules.js';
+import { isPlaintextRefused, isUrlFault, readUrl, userinfoFault } from './url-rules.js';
 
 /**
  * Reads one entry of `mcpServers`. Faults of the file go to `context.faults`; what keeps only this server from starting
@@ -120,6 +120,11 @@ function expandParts(parts: EntryParts, { layer, env, settings, userFile, faults
 function checkUrl(written: TextAt | null, expanded: string | null, { faults, settings, userFile }: EntryContext): Failure | null {
   if (written === null || expanded === null) return null;
   const place = faults.place(written.at, written.key);
+  const userinfo = userinfoFault(written.text);
+  if (userinfo !== null) {
+    faults.error('CONFIG_INVALID', written.at, written.key, userinfo.problem);
+    return failure('REFUSED_URL', `${place}: ${userinfo.problem}`, 'Write an absolute https URL.');
+  }
   const url = readUrl(expanded);
   if (isUrlFault(url)) {
     if (expanded === written.text && !expanded.includes('${') && url.rejects)

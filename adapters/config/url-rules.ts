@@ -10,6 +10,8 @@ export interface UrlFault {
 const wrong = (problem: string): UrlFault => ({ problem, rejects: true });
 const refused = (problem: string): UrlFault => ({ problem, rejects: false });
 
+const USERINFO = 'carries a user name; credentials do not belong in a URL';
+
 /**
  * Reads the URL of a server. Looks at the text before the parser does, for the parser drops tabs and turns backslashes
  * round without a word. Refuses what is not absolute, is not http(s), or carries a name, a password or a fragment.
@@ -19,10 +21,21 @@ export function readUrl(text: string): URL | UrlFault {
   if (!/^[a-z][a-z0-9+.-]*:/i.test(text) || !URL.canParse(text)) return wrong('is not an absolute URL');
   const url = new URL(text);
   const authority = /^[^:]+:\/*([^/?#]*)/.exec(text)?.[1] ?? '';
-  if (authority.includes('@')) return wrong('carries a user name; credentials do not belong in a URL');
+  if (authority.includes('@')) return wrong(USERINFO);
   if (!/^https?:\/\/[^/?#]/i.test(text)) return refused('is not an https URL');
   if (text.includes('#')) return refused('carries a fragment, which is never sent');
   return url;
+}
+
+/**
+ * The fault of a URL that carries a name or a password as it is written, variables and their defaults included: a credential
+ * in a file is one whatever the rest becomes.
+ */
+export function userinfoFault(written: string): UrlFault | null {
+  const [beforeQuery = ''] = written.split(/[?#]/, 1);
+  const authority = /^[^:]+:[/\\]*([^/\\]*)/.exec(beforeQuery)?.[1] ?? '';
+  const hasUserinfo = authority.includes('@') || /:[/\\]{2}[^/\\]*@/.test(beforeQuery);
+  return hasUserinfo ? wrong(USERINFO) : null;
 }
 
 export const isUrlFault = (read: URL | UrlFault): read is UrlFault => 'problem' in read;

@@ -4,31 +4,32 @@ import type { ClockPort } from '../../actors/ports.js';
 import { createDebounce } from './debounce.js';
 import { watchPoints } from './watch-points.js';
 
-/** How often files are looked at where the system cannot watch them (no watches left, a network disk). */
+/**
+ * How often files are looked at beside the watches: an ancestor that is replaced, a mount, a network disk or a lack of
+ * watches are told by no event.
+ */
 const POLL_MS = 2_000;
 /** Links may move while they are walked; the walk is repeated until it comes out the same. */
 const WALKS_MAX = 5;
 
 /**
  * Tells, debounced, when any of the files may have changed: written, replaced, removed, created, or reached by another
- * link. Watches directories, not files, for a file that is replaced takes its watch with it. `close` leaves nothing behind.
+ * link. Watches directories, not files, for a file that is replaced takes its watch with it, and looks at the files every
+ * 2 s for what no watch tells. Holds no process open. `close` leaves nothing behind.
  */
 export function watchFiles(files: readonly string[], changed: () => void, clock: ClockPort): { close(): Promise<void> } {
   const debounce = createDebounce(changed, clock);
-  const polling = createPolling(files, () => debounce.touch(), clock);
   let points = new Map<string, Set<string>>();
 
-  const directories = createDirectoryWatches(
-    (dir, name) => {
-      // A directory that goes away is told under its own name, and its watch is dead even if another takes its place.
-      const isItself = name === basename(dir);
-      if (name !== null && !isItself && points.get(dir)?.has(name) !== true) return;
-      if (isItself) directories.drop(dir);
-      arm();
-      debounce.touch();
-    },
-    () => polling.start(),
-  );
+  const directories = createDirectoryWatches((dir, name) => {
+    // A directory that goes away is told under its own name, and its watch is dead even if another takes its place.
+    const isItself = name === basename(dir);
+    if (name !== null && !isItself && points.get(dir)?.has(name) !== true) return;
+    if (isItself) directories.drop(dir);
+    polling.refresh();
+    rearm();
+    debounce.touch();
+  });
 
   const arm = (): void => {
     let before = '';
@@ -41,7 +42,24 @@ export function watchFiles(files: readonly string[], changed: () => void, clock:
     }
   };
 
-  arm();
+  // Called by the system and by a timer, where nobody could catch: a walk that fails leaves it to the next look.
+  const rearm = (): void => {
+    try {
+      arm();
+    } catch {
+      debounce.touch();
+    }
+  };
+  const polling = createPolling(
+    files,
+    () => {
+      rearm();
+      debounce.touch();
+    },
+    clock,
+  );
+
+  rearm();
   return {
     close() {
       directories.keepOnly([]);
@@ -67,7 +85,8 @@ interface DirectoryWatches {
   keepOnly(dirs: readonly string[]): void;
 }
 
-function createDirectoryWatches(onEvent: (dir: string, name: string | null) => void, unwatchable: () => void): DirectoryWatches {
+/** What cannot be watched is left out; polling sees it. */
+function createDirectoryWatches(onEvent: (dir: string, name: string | null) => void): DirectoryWatches {
   const open = new Map<string, { readonly watcher: FSWatcher; readonly inode: string }>();
 
   const drop = (dir: string): void => {
@@ -80,13 +99,11 @@ function createDirectoryWatches(onEvent: (dir: string, name: string | null) => v
         if (open.get(dir)?.watcher === watcher) onEvent(dir, name);
       });
       watcher.on('error', () => {
-        if (open.get(dir)?.watcher !== watcher) return;
-        drop(dir);
-        unwatchable();
+        if (open.get(dir)?.watcher === watcher) drop(dir);
       });
       open.set(dir, { watcher, inode });
     } catch {
-      unwatchable();
+      return;
     }
   };
   return {
@@ -104,31 +121,37 @@ function createDirectoryWatches(onEvent: (dir: string, name: string | null) => v
 }
 
 interface Polling {
-  start(): void;
+  /** Takes what is there now as known: a watch has told it. */
+  refresh(): void;
   stop(): void;
 }
 
-/** Looks at the files themselves; runs only once something could not be watched. */
+/** Looks at the files themselves, from now on until it is stopped. */
 function createPolling(files: readonly string[], changed: () => void, clock: ClockPort): Polling {
-  let timer: unknown = null;
-  let before = '';
   const signature = (): string => files.map(identity).join();
+  let before = signature();
+  const wait = (): unknown => letGo(clock.setTimeout(look, POLL_MS));
   const look = (): void => {
     const now = signature();
+    timer = wait();
     if (now !== before) changed();
     before = now;
-    timer = clock.setTimeout(look, POLL_MS);
   };
+  let timer = wait();
   return {
-    start() {
-      if (timer !== null) return;
+    refresh() {
       before = signature();
-      timer = clock.setTimeout(look, POLL_MS);
     },
     stop() {
-      if (timer !== null) clock.clearTimeout(timer);
+      clock.clearTimeout(timer);
     },
   };
+}
+
+/** A timer of Node holds the process open until it is told not to; a look at files is no reason to stay. */
+function letGo(timer: unknown): unknown {
+  if (typeof timer === 'object' && timer !== null && 'unref' in timer && typeof timer.unref === 'function') timer.unref();
+  return timer;
 }
 
 /** Tells one state of one file from another; of a directory, only which one it is. */

@@ -29,9 +29,10 @@ export function watchPoints(file: string): readonly WatchPoint[] {
     const path = join(dir, name);
     const kind = kindOf(path);
     if (kind === 'link' && links < LINKS_MAX) {
-      links += 1;
       points.push({ dir, name });
-      const target = readlinkSync(path);
+      const target = targetOf(path);
+      if (target === null) break;
+      links += 1;
       names = [...namesOf(target), ...rest];
       if (target.startsWith(sep) || parse(target).root !== '') dir = parse(target).root;
       continue;
@@ -51,6 +52,15 @@ const namesOf = (path: string): string[] =>
     .slice(parse(path).root.length)
     .split(sep)
     .filter((name) => name !== '' && name !== '.');
+
+/** `null` when there is no link any more: names change hands between two looks, and that change is told as one. */
+function targetOf(path: string): string | null {
+  try {
+    return readlinkSync(path);
+  } catch {
+    return null;
+  }
+}
 
 function kindOf(path: string): 'link' | 'directory' | 'other' {
   try {

@@ -1,8 +1,7 @@
 import { type Failure, failure, toFailure } from '../../actors/errors.js';
 import type { ChildPort, ClockPort, ProcessPort, StdioLaunch } from '../../actors/ports.js';
-import { FRAME_LIMITS, type FrameProblem, FrameSplitter } from '../shared/frame-splitter.js';
 import { GroupStop, type StopReport } from './group-stop.js';
-import { type Message, readMessage } from './message.js';
+import { Inflow, type InflowEvents } from './inflow.js';
 import { Outbox } from './outbox.js';
 
 /** How long a process whose pipe broke is given to say by its exit what happened, in milliseconds. */
@@ -20,14 +19,8 @@ export function beforeHandshake({ kind, problem }: RunEnd): Failure {
   return failure(kind === 'exited' ? 'EXITED_EARLY' : 'INITIALIZE_FAILED', problem.message);
 }
 
-export interface RunEvents {
+export interface RunEvents extends Omit<InflowEvents, 'unusable'> {
   started(pid: number): void;
-  message(message: Message): void;
-  /** A large frame is on its way; whether somebody waits for it. */
-  wants(id: string | number): boolean;
-  /** An answer was dropped for its size or shape. */
-  dropped(id: string | number, problem: Failure): void;
-  noise(sample: string): void;
   stderr(bytes: Uint8Array): void;
   /** At most once, and not after `stop`. */
   ended(end: RunEnd): void;
@@ -39,6 +32,7 @@ export class ChildRun {
   readonly #events: RunEvents;
   readonly #child: ChildPort;
   readonly #stop: GroupStop;
+  readonly #inflow: Inflow;
   readonly outbox: Outbox;
   /** Settles when the process runs or never will. */
   readonly up: Promise<void>;
@@ -52,18 +46,22 @@ export class ChildRun {
     this.up = new Promise((resolve) => {
       this.#isUp = resolve;
     });
-    const splitter = this.#splitter();
     this.#child = deps.process.spawn(launch, {
       started: (pid) => this.#started(pid),
       failed: (error) => this.#failed(error),
-      stdout: (chunk) => {
-        if (!this.#isOver) splitter.push(chunk);
-      },
+      stdout: (chunk) => this.#inflow.push(chunk),
       stderr: (chunk) => events.stderr(chunk),
       exited: (code, signal) => this.#exited(code, signal),
       inputFailed: (error) => this.#broke(error),
     });
     this.outbox = new Outbox(this.#child);
+    this.#inflow = new Inflow(this.#child, this.#clock, {
+      message: (message) => events.message(message),
+      wants: (id) => events.wants(id),
+      dropped: (id, problem) => events.dropped(id, problem),
+      noise: (sample) => events.noise(sample),
+      unusable: (problem) => this.#end({ kind: 'unusable', problem }),
+    });
     this.#stop = new GroupStop(this.#child, this.#clock);
   }
 
@@ -77,32 +75,9 @@ export class ChildRun {
     return this.#stop.stop();
   }
 
-  #splitter(): FrameSplitter {
-    const events = this.#events;
-    return new FrameSplitter({
-      frame: (text) => {
-        if (this.#isOver) return;
-        const message = readMessage(text);
-        if (message === null) events.noise(text.slice(0, 256));
-        else events.message(message);
-      },
-      noise: (sample) => events.noise(sample),
-      wants: (id) => !this.#isOver && events.wants(id),
-      dropped: (problem, id) => this.#dropped(problem, id),
-    });
-  }
-
   #started(pid: number): void {
     if (!this.#isOver) this.#events.started(pid);
     this.#isUp();
-  }
-
-  #dropped(problem: FrameProblem, id: string | number | null): void {
-    if (this.#isOver) return;
-    const tooLarge = failure('MESSAGE_TOO_LARGE', DROP_REASONS[problem]);
-    if (id !== null) this.#events.dropped(id, tooLarge);
-    else if (problem === 'bytes') this.#end({ kind: 'unusable', problem: tooLarge });
-    else this.#events.noise(DROP_REASONS[problem]);
   }
 
   #failed(error: unknown): void {
@@ -112,6 +87,7 @@ export class ChildRun {
 
   #exited(code: number | null, signal: string | null): void {
     this.#stop.leaderGone();
+    this.#inflow.drain();
     const how = signal === null ? `exit code ${String(code)}` : `signal ${signal}`;
     this.#end({ kind: 'exited', problem: failure('LINK_LOST', `The process ended (${how}).`) });
   }
@@ -137,14 +113,8 @@ export class ChildRun {
     if (this.#isOver) return;
     this.#isOver = true;
     if (this.#brokenTimer !== null) this.#clock.clearTimeout(this.#brokenTimer);
+    this.#inflow.close();
     this.outbox.close();
     this.#isUp();
   }
 }
-
-const DROP_REASONS: Readonly<Record<FrameProblem, string>> = {
-  bytes: `A message of the server is larger than ${FRAME_LIMITS.bytesMax} bytes.`,
-  depth: `A message of the server is nested deeper than ${FRAME_LIMITS.depthMax} levels.`,
-  nodes: `A message of the server holds more than ${FRAME_LIMITS.nodesMax} values.`,
-  unwanted: `A message of more than ${FRAME_LIMITS.inlineBytesMax} bytes that nobody waits for.`,
-};

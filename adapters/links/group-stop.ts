@@ -11,7 +11,8 @@ export const STOP_STAGES = { inputMs: 200, termMs: 800, confirmMs: 2_000, pollMs
 
 /**
  * Ends one process and what it started, in stages: end of input, 200 ms; SIGTERM to the group, 800 ms; SIGKILL to the
- * group. When the leader is gone, whoever is left of its group is killed at once. Settles when nobody is left.
+ * group. The stages are the group's, since the leader may be no more than a shell around the server. When the leader goes
+ * unasked, whoever is left of its group is killed at once. Settles when nobody is left.
  *
  * `clean`: all of it ended on end of input, on SIGTERM or by itself. `killed`: SIGKILL was needed, for the leader or for
  * what it left behind. `unknown`: 2 s after SIGKILL somebody still seems to be there.
@@ -29,10 +30,10 @@ export class GroupStop {
     this.#clock = clock;
   }
 
-  /** To be told when the leader was reaped, or never came to be. Kills what it left behind, asked to stop or not. */
+  /** To be told when the leader was reaped, or never came to be. */
   leaderGone(): void {
     this.#isLeaderGone = true;
-    if (this.#child.isGroupAlive()) this.#signal('SIGKILL');
+    if (this.#report === null && this.#child.isGroupAlive()) this.#signal('SIGKILL');
     this.#wake?.();
   }
 
@@ -44,27 +45,37 @@ export class GroupStop {
 
   async #run(): Promise<StopReport> {
     this.#child.endInput();
-    await this.#leaderWithin(STOP_STAGES.inputMs);
-    if (!this.#isLeaderGone) {
+    let isGone = await this.#goneWithin(STOP_STAGES.inputMs);
+    if (!isGone) {
       this.#signal('SIGTERM');
-      await this.#leaderWithin(STOP_STAGES.termMs);
+      isGone = await this.#goneWithin(STOP_STAGES.termMs);
     }
-    if (!this.#isLeaderGone) {
+    if (!isGone) {
       this.#signal('SIGKILL');
-      await this.#leaderWithin(STOP_STAGES.confirmMs);
+      isGone = await this.#goneWithin(STOP_STAGES.confirmMs);
     }
-    const isGone = await this.#groupGone();
     this.#child.destroy();
     return this.#describe(isGone);
   }
 
   #signal(signal: 'SIGTERM' | 'SIGKILL'): void {
-    if (this.#child.signalGroup(signal)) this.#needed = signal;
+    if (this.#child.signalGroup(signal) && this.#needed !== 'SIGKILL') this.#needed = signal;
   }
 
-  /** Waits for the leader, at most so long. */
-  async #leaderWithin(ms: number): Promise<void> {
-    if (this.#isLeaderGone) return;
+  /** Waits until nobody of the group is left, at most so long. */
+  async #goneWithin(ms: number): Promise<boolean> {
+    const untilMs = this.#clock.now() + ms;
+    while (!this.#isLeaderGone || this.#child.isGroupAlive()) {
+      const leftMs = untilMs - this.#clock.now();
+      if (leftMs <= 0) return false;
+      // We are told of the end of the leader; there is no event for the end of a process that is not our child.
+      await this.#sleep(this.#isLeaderGone ? Math.min(leftMs, STOP_STAGES.pollMs) : leftMs);
+    }
+    return true;
+  }
+
+  /** Until the leader is gone, at most so long. */
+  async #sleep(ms: number): Promise<void> {
     await new Promise<void>((resolve) => {
       const timer = this.#clock.setTimeout(resolve, ms);
       this.#wake = () => {
@@ -73,18 +84,6 @@ export class GroupStop {
       };
     });
     this.#wake = null;
-  }
-
-  /** There is no event for the end of a process that is not our child, so this asks again and again. */
-  async #groupGone(): Promise<boolean> {
-    const untilMs = this.#clock.now() + STOP_STAGES.confirmMs;
-    while (this.#child.isGroupAlive()) {
-      if (this.#clock.now() >= untilMs) return false;
-      await new Promise<void>((resolve) => {
-        this.#clock.setTimeout(resolve, STOP_STAGES.pollMs);
-      });
-    }
-    return true;
   }
 
   #describe(isGone: boolean): StopReport {

@@ -60,6 +60,10 @@ export class RequestTable {
     this.#watched.delete(id);
   }
 
+  get hasPending(): boolean {
+    return this.#pending.size > 0;
+  }
+
   isPending(id: string | number): boolean {
     return this.#pending.has(id as string);
   }

@@ -10,12 +10,13 @@ import type {
   Reply,
   StdioLaunch,
 } from '../../actors/ports.js';
-import type { Handshake, ListKind } from '../../machines/vocabulary.js';
+import type { Handshake } from '../../machines/vocabulary.js';
 import { createLineRing } from '../shared/line-ring.js';
 import { beforeHandshake, ChildRun, type RunEnd } from './child-run.js';
 import { createDeadLink } from './dead-link.js';
 import type { StopReport } from './group-stop.js';
 import { handshakeError } from './handshake-error.js';
+import { ListChanges } from './list-changes.js';
 import { type Announcement, isBody, type Message } from './message.js';
 import { EraMemory, negotiate } from './negotiation.js';
 import { RequestTable } from './request-table.js';
@@ -33,12 +34,6 @@ const REASON_LENGTH_MAX = 256;
 const INTERNAL_ERROR = -32_603;
 /** What a probe may fail of and still show that somebody answers. */
 const SIGNS_OF_LIFE: ReadonlySet<Code> = new Set(['SERVER_ERROR', 'RESULT_INVALID']);
-
-const LIST_CHANGES: Readonly<Record<string, readonly ListKind[]>> = {
-  'notifications/tools/list_changed': ['tools'],
-  'notifications/resources/list_changed': ['resources', 'resourceTemplates'],
-  'notifications/prompts/list_changed': ['prompts'],
-};
 
 /**
  * Opens links to servers that are child processes and speak over their pipes, in either era. Remembers by config hash, for
@@ -65,13 +60,13 @@ class StdioLink implements Link {
   readonly #options: LinkOptions;
   readonly #memory: EraMemory;
   readonly #table = new RequestTable((frame) => this.#run.outbox.push(frame));
+  readonly #listChanges: ListChanges;
   readonly #stderr = createLineRing(STDERR_BYTES_MAX);
   #run: ChildRun;
   #session: SdkSession | null = null;
   #agreed: Handshake | null = null;
   /** Why nothing goes over this link any more. */
   #over: Failure | null = null;
-  #isOpened = false;
   /** What became of the process that died of the question for its era, if it did. */
   #restart: 'none' | 'due' | 'made' = 'none';
   #hasStderr = false;
@@ -88,6 +83,7 @@ class StdioLink implements Link {
     this.#events = events;
     this.#options = options;
     this.#memory = memory;
+    this.#listChanges = new ListChanges(deps.clock, (kind) => events.listChanged(kind));
     this.#run = this.#start();
   }
 
@@ -151,7 +147,7 @@ class StdioLink implements Link {
     return new ChildRun(this.#deps, this.#launch, {
       started: (pid) => this.#started(pid),
       message: (message) => this.#receive(message),
-      wants: (id) => this.#table.isPending(id),
+      wants: (id) => (id === null ? this.#table.hasPending : this.#table.isPending(id)),
       dropped: (id, problem) => this.#dropped(id, problem),
       noise: (sample) => this.#noise(sample),
       stderr: (bytes) => this.#drained(bytes),
@@ -206,9 +202,7 @@ class StdioLink implements Link {
   }
 
   #started(pid: number): void {
-    if (this.#isOpened || this.#over !== null) return;
-    this.#isOpened = true;
-    this.#events.opened({ pid });
+    if (this.#over === null) this.#events.opened({ pid });
   }
 
   #receive(message: Message): void {
@@ -223,9 +217,7 @@ class StdioLink implements Link {
     if (method === 'notifications/progress') this.#table.progress(params);
     else if (method === 'notifications/subscriptions/acknowledged') this.#session?.receive(message);
     else if (method === 'notifications/cancelled') this.#cancelled(params['requestId'], params['reason'], message);
-    else if (this.#agreed !== null && Object.hasOwn(LIST_CHANGES, method)) {
-      for (const kind of LIST_CHANGES[method] ?? []) this.#events.listChanged(kind);
-    }
+    else if (this.#agreed !== null) this.#listChanges.announced(method);
   }
 
   /** An older server may give up a request it was sent; a modern one may only end what the SDK asked. */
@@ -291,6 +283,7 @@ class StdioLink implements Link {
     if (this.#over !== null) return;
     this.#over = problem;
     this.#table.close();
+    this.#listChanges.close();
     this.#session?.close();
     this.#failProbe?.(problem);
   }

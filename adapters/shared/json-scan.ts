@@ -43,7 +43,7 @@ export class JsonScan {
     return this.#exceeded;
   }
 
-  /** The outermost object's `id`, once its value has been read to the end. */
+  /** The outermost object's `id`, once its value has been read to the end; of several the first, so that it never changes. */
   get id(): string | number | null {
     return this.#id;
   }
@@ -147,7 +147,7 @@ export class JsonScan {
   }
 
   #endValue(): void {
-    if (this.#collecting === 'value') this.#id = readId(this.#token);
+    if (this.#collecting === 'value') this.#id ??= readId(this.#token);
     this.#collecting = null;
   }
 

@@ -1,10 +1,14 @@
-/** Control, format, private, unassigned and otherwise invisible characters, lone surrogates, line and paragraph separators. */
-const UNSEEN = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
+/**
+ * Control, format, private, unassigned and otherwise invisible characters, lone surrogates, line and paragraph separators;
+ * and by name those that count as letters, marks or symbols and are drawn as nothing: the empty Braille pattern, the object
+ * replacement, the Khitan filler, the blank hieroglyphs, the note without a head.
+ */
+const UNSEEN = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800\ufffc\u{16fe4}\u{13441}\u{13442}\u{1d159}]/gu;
 /** More marks on one letter than any language needs: they paint over the lines around them. */
 const PILED_MARKS = /(?<=\p{M}{4})\p{M}/gu;
 /** Spaces that are not the space bar's. */
 const ODD_SPACES = /(?! )\p{Zs}/gu;
-const LONG_GAP = / {4,}/g;
+const GAP = / {2,}/g;
 const NAMED: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' };
 
 /** Text of others on one line: what cannot be seen, or would move the cursor, is spelled as `\u202e` or `\n`. */
@@ -21,13 +25,13 @@ export function visibleText(text: string): string {
 }
 
 /**
- * Text in quotes that can be read in one way only: backslashes and quotes are escaped too, odd spaces spelled, and four
+ * Text in quotes that can be read in one way only: backslashes and quotes are escaped too, odd spaces spelled, and two
  * or more spaces counted as `\[500 spaces]`. Nothing is cut.
  */
 export function quoted(text: string): string {
   const literal = text.replace(/["\\]/g, '\\$&');
   const seen = visibleLine(literal).replace(ODD_SPACES, escaped);
-  return `"${seen.replace(LONG_GAP, (gap) => `\\[${gap.length} spaces]`)}"`;
+  return `"${seen.replace(GAP, (gap) => `\\[${gap.length} spaces]`)}"`;
 }
 
 /** JSON that is the same value to a parser and harmless to a terminal: what cannot be seen is escaped. */

@@ -1,5 +1,5 @@
 import { access, constants, realpath, stat } from 'node:fs/promises';
-import { basename, extname, isAbsolute, join, resolve } from 'node:path';
+import { basename, dirname, extname, isAbsolute, join, resolve } from 'node:path';
 import type { ConfigScope, ServerDefinition } from '../../actors/ports.js';
 import { errorCode, isInside, isWorkspaceLayer, refusal } from './paths.js';
 
@@ -15,8 +15,8 @@ const EXTENSIONS = ['.exe', '.com'] as const;
 
 /**
  * Finds the one file a command stands for: canonical, absolute, executable. Names are looked up on the host's PATH; empty
- * and relative entries and the workspace's own `node_modules/.bin` never count, and for a workspace's server nothing inside
- * the workspace does. Rejects with `REFUSED_COMMAND`, also when the real path cannot be told.
+ * and relative entries never count, nor does a directory that lies inside the workspace or is reached through it, whoever
+ * defines the server. Rejects with `REFUSED_COMMAND`, also when the real path cannot be told.
  */
 export function createResolveCommand({ env, platform }: ResolveOptions): ResolveCommand {
   // Where a user's command was found last: looked at before every start, but not searched for again.
@@ -28,10 +28,10 @@ export function createResolveCommand({ env, platform }: ResolveOptions): Resolve
     for (const directory of directories) {
       for (const name of candidates(command, platform)) {
         const path = join(directory, name);
-        if ((await isExecutable(path)) && !(await isWithheld(directory, root, isWorkspaceLayer(definition)))) return path;
+        if ((await isExecutable(path)) && !(await isWithheld(directory, root))) return path;
       }
     }
-    const hint = `Give its absolute path, or start the host with a PATH that has it. Looked in: ${directories.join(' ')}`;
+    const hint = `Give its absolute path, or start the host with a PATH that has it outside the workspace: ${directories.join(' ')}`;
     throw refusal('REFUSED_COMMAND', definition, 'command', 'there is no executable of this name on the PATH', hint);
   };
 
@@ -40,7 +40,7 @@ export function createResolveCommand({ env, platform }: ResolveOptions): Resolve
     foundOn = env['PATH'] ?? '';
     const key = JSON.stringify([root, command]);
     const known = found.get(key);
-    if (known !== undefined && (await isExecutable(known))) return known;
+    if (known !== undefined && (await isExecutable(known)) && !(await isWithheld(dirname(known), root))) return known;
     const path = await search(definition, command, root);
     found.set(key, path);
     return path;
@@ -79,11 +79,18 @@ function candidates(command: string, platform: NodeJS.Platform): readonly string
   return [...EXTENSIONS, '.cmd', '.bat'].map((extension) => command + extension);
 }
 
-/** Whether a directory of the PATH does not count, wherever its name pretends to be. */
-async function isWithheld(directory: string, root: string, isWorkspaceServer: boolean): Promise<boolean> {
-  const real = await realpath(directory).catch(() => null);
-  if (real === null) return true;
-  return isWorkspaceServer ? isInside(real, root) : real === join(root, 'node_modules', '.bin');
+/**
+ * Whether a directory of the PATH does not count: it lies inside the workspace by its text or in truth, or a link that the
+ * workspace holds leads to it. What a checkout brings must not stand in for a program the user named.
+ */
+async function isWithheld(directory: string, root: string): Promise<boolean> {
+  const text = resolve(directory);
+  if (isInside(text, root)) return true;
+  for (let part = text; ; part = dirname(part)) {
+    const real = await realpath(part).catch(() => null);
+    if (real === null || isInside(real, root)) return true;
+    if (part === dirname(part)) return false;
+  }
 }
 
 async function isExecutable(path: string): Promise<boolean> {

@@ -1,8 +1,10 @@
 import type { ConfigScope, DigestPort, HttpLaunch, ServerDefinition, StdioLaunch, VetPort, Vetted } from '../../actors/ports.js';
 import { type CodeFile, httpCard, stdioCard } from './approval-card.js';
+import { stdioNotes } from './card-notes.js';
 import { childEnv } from './child-env.js';
 import { codeFiles } from './code-files.js';
 import { type ContentDigest, createContentDigest } from './content-digest.js';
+import { invocationOf } from './invocation.js';
 import { errorCode, isInside, isWorkspaceLayer, refusal } from './paths.js';
 import { createResolveCommand } from './resolve-command.js';
 import { workingDirectory } from './working-directory.js';
@@ -31,8 +33,9 @@ export function createVet({ env, digest, marker, platform = process.platform }: 
     const launch: StdioLaunch = { transport: 'stdio', command, args: definition.args, cwd, env: wholeEnv };
     if (!isWorkspaceLayer(definition)) return { launch, fingerprint: null, card: null };
 
-    const paths = [command, ...(await codeFiles(definition, scope.root, cwd))];
-    const files = await digestAll(definition, paths, scope.root, content);
+    const invocation = invocationOf(definition.command ?? '', command, definition.args);
+    const code = await codeFiles(definition, invocation, scope.root, cwd);
+    const files = await digestAll(definition, [command, ...code.files], scope.root, content);
     const { args } = launch;
     const fingerprint = digest.ofJson({
       transport: 'stdio',
@@ -42,7 +45,8 @@ export function createVet({ env, digest, marker, platform = process.platform }: 
       env: definition.env,
       files: files.map(({ path, sha256 }) => [path, sha256]),
     });
-    return { launch, fingerprint, card: stdioCard(definition, launch, files, fingerprint, digest) };
+    const notes = stdioNotes(definition, invocation, code.isOpen);
+    return { launch, fingerprint, card: stdioCard(definition, launch, files, fingerprint, notes, digest) };
   };
 
   const http = (definition: ServerDefinition, transport: HttpLaunch['transport']): Vetted => {

@@ -1,5 +1,6 @@
-import { Catalogue, type ListOutcome } from '../../actors/catalogue.js';
+import { Catalogue } from '../../actors/catalogue.js';
 import { supervisorError } from '../../actors/errors.js';
+import type { ListOutcome } from '../../actors/known-list.js';
 import type { Outputs } from '../../actors/outputs.js';
 import { createOutputs } from '../../actors/outputs.js';
 import type { FsPort } from '../../actors/ports.js';

@@ -23,7 +23,9 @@ export async function searchCommand(session: Session, query: string): Promise<nu
     const notSearched = missed.map((server) => ({ id: server.id, why: whyMissed(server) }));
     await session.print(jsonLine({ ...(result.structuredContent ?? { text: gatewayText(result) }), notSearched }));
   } else {
-    const notes = missed.map((server) => `not searched: ${server.id} (${whyMissed(server)}). ${howToOpen(server) ?? ''}`.trimEnd());
+    const notes = missed.map((server) =>
+      `not searched: ${server.id} (${whyMissed(server)}). ${howToOpen(server) ?? ''}`.trimEnd(),
+    );
     await session.print([gatewayText(result), ...notes].map((line) => `${visibleText(line)}\n`).join(''));
   }
   return servers.length > 0 && missed.length === servers.length ? EXIT.notAvailable : EXIT.done;

@@ -1,0 +1,191 @@
+import { describe, expect, test } from 'vitest';
+import type { SupervisorOptions } from '../actors/api.js';
+import type { ServerDefinition, UserSettings } from '../actors/ports.js';
+import { type Outcome, outcomeOf } from './support/outcome.js';
+import { layer, Simulation, server } from './support/simulated-ports.js';
+
+const NAME = 'mcp__files__echo';
+
+/** One ready server; it answers nothing by itself. */
+async function start(options: SupervisorOptions = {}, definition: Partial<ServerDefinition> = {}) {
+  const sim = new Simulation();
+  sim.layers = [layer('user', [server('files', definition)])];
+  const opened = await sim.open(options);
+  await opened.workspace.connectAll();
+  return { sim, ...opened };
+}
+
+/** How often each state occurs. */
+const counted = (outcomes: readonly Outcome[]): Readonly<Record<string, number>> => {
+  const counts: Record<string, number> = {};
+  for (const { state } of outcomes) counts[state] = (counts[state] ?? 0) + 1;
+  return counts;
+};
+
+describe('with every live slot held by a server that is kept alive', () => {
+  async function crowd() {
+    const sim = new Simulation();
+    const kept = server('kept', { lifecycle: 'keep-alive' });
+    sim.layers = [layer('user', [kept, server('files', { initTimeoutMs: 1_000 })], { limits: { live: 1 } })];
+    const opened = await sim.open({ discover: true });
+    await sim.run(100);
+    expect(sim.openLinks.map(({ server: id }) => id)).toEqual(['kept']);
+    return { sim, ...opened };
+  }
+
+  test('a test of another one is NOT_READY once its time to start is over', async () => {
+    const { sim, workspace } = await crowd();
+    let report: Awaited<ReturnType<ReturnType<typeof workspace.server>['test']>> | undefined;
+    void workspace
+      .server('files')
+      .test()
+      .then((end) => {
+        report = end;
+      });
+    await sim.run(999);
+    expect(report).toBeUndefined();
+    await sim.run(1);
+    expect(report).toMatchObject({
+      ok: false,
+      error: { code: 'NOT_READY' },
+      stages: [{ stage: 'approval' }, { stage: 'slot', ok: false }],
+    });
+  });
+
+  test('connecting all ends, and says of the one without a slot that it is NOT_READY', async () => {
+    const { sim, workspace } = await crowd();
+    const connecting = workspace.connectAll();
+    const outcome = outcomeOf(connecting);
+    await sim.run(1_000);
+    expect(outcome.state).toBe('ok');
+    const { servers } = await connecting;
+    expect(servers.map(({ id, phase, error }) => [id, phase, error?.code ?? null])).toEqual([
+      ['files', 'idle', 'NOT_READY'],
+      ['kept', 'ready', null],
+    ]);
+  });
+});
+
+describe('a host that does not say whether a call may pass', () => {
+  const never: SupervisorOptions = { authorizeCall: () => new Promise(() => undefined) };
+  test.each([
+    ['the call’s own time', never, 1_000, 1_000],
+    ['the time of a question, where the call has longer', { ...never, approvalTimeoutMs: 5_000 }, 60_000, 5_000],
+    ['the time of a question, where the call has no time of its own', never, undefined, 300_000],
+  ])('has denied it after %s', async (_what, options, timeoutMs, endMs) => {
+    const { sim, workspace } = await start(options);
+    const outcome = outcomeOf(workspace.call(NAME, {}, timeoutMs === undefined ? {} : { timeoutMs }));
+    await sim.run(endMs - 1);
+    expect(outcome.state).toBe('open');
+    await sim.run(1);
+    expect(outcome.state).toBe('BLOCKED_BY_POLICY');
+    expect(sim.link('files').calls).toEqual([]);
+  });
+
+  test('leaves no timer behind once it has said it', async () => {
+    const { sim, workspace, supervisor } = await start({ authorizeCall: () => 'deny' });
+    const outcome = outcomeOf(workspace.call(NAME));
+    await sim.settle();
+    expect(outcome.state).toBe('BLOCKED_BY_POLICY');
+    await supervisor.close();
+    expect(sim.remains()).toEqual([]);
+  });
+});
+
+describe('a time that is none', () => {
+  test.each([[Number.NaN], [-1], [Number.POSITIVE_INFINITY], ['5000' as never], [null as never]])(
+    '%j ends a call with INVALID_ARGUMENTS, free or asked about, and sends nothing',
+    async (timeoutMs) => {
+      for (const options of [{}, { authorizeCall: () => 'allow' }] satisfies SupervisorOptions[]) {
+        const { sim, workspace } = await start(options);
+        const outcome = outcomeOf(workspace.call(NAME, {}, { timeoutMs }));
+        const read = await workspace.gateway.run({ action: 'read', server: 'files', uri: 'file:///a' }, { timeoutMs });
+        expect(outcome.state).toBe('INVALID_ARGUMENTS');
+        expect(read.structuredContent?.['code']).toBe('INVALID_ARGUMENTS');
+        expect(sim.link('files').calls).toEqual([]);
+      }
+    },
+  );
+
+  test.each([[0], [-1], [1.5], [Number.NaN], [Number.POSITIVE_INFINITY], [2 ** 31], ['5000' as never], [null as never]])(
+    'is no bound of a supervisor either: %j is refused before anything is started',
+    (value) => {
+      const refused = expect.objectContaining({ code: 'INVALID_ARGUMENTS' });
+      const sim = new Simulation();
+      expect(() => sim.supervisor({ approvalTimeoutMs: value })).toThrow(refused);
+      expect(() => sim.supervisor({ hardDeadlineMs: value })).toThrow(refused);
+      expect(() => sim.supervisor({ approvalTimeoutMs: 1, hardDeadlineMs: 2 ** 31 - 1 })).not.toThrow();
+    },
+  );
+});
+
+describe('more than 1 024 calls', () => {
+  const calls = (workspace: Awaited<ReturnType<typeof start>>['workspace']): readonly Outcome[] =>
+    Array.from({ length: 1_030 }, (_, at) => outcomeOf(workspace.call(NAME, { at })));
+
+  test('that wait for one server to be ready are OVERLOADED, and the others are served', async () => {
+    const { sim, workspace } = await start();
+    sim.behaviours.set('files', { shakes: false, answers: true });
+    workspace.server('files').restart();
+    await sim.settle();
+    const outcomes = calls(workspace);
+    await sim.settle();
+    expect(counted(outcomes)).toEqual({ open: 1_024, OVERLOADED: 6 });
+    sim.link('files').shake();
+    await sim.run(50);
+    expect(counted(outcomes)).toEqual({ ok: 1_024, OVERLOADED: 6 });
+  });
+
+  test('to one server that are judged are OVERLOADED, and their answers make room', async () => {
+    const { sim, workspace } = await start({ approve: () => new Promise(() => undefined) }, { approveTools: [] });
+    const outcomes = calls(workspace);
+    await sim.settle();
+    expect(counted(outcomes)).toEqual({ open: 1_024, OVERLOADED: 6 });
+    const questions = workspace.questions();
+    expect(questions).toHaveLength(1_024);
+    workspace.answer(questions[0]?.nonce ?? '', 'deny');
+    await sim.settle();
+    const next = outcomeOf(workspace.call(NAME));
+    await sim.settle();
+    expect([outcomes[0]?.state, next.state]).toEqual(['BLOCKED_BY_USER', 'open']);
+  });
+});
+
+describe('as many kept servers as there are live slots', () => {
+  const warnings = async (count: number, settings: Partial<UserSettings> = {}) => {
+    const sim = new Simulation();
+    const kept = Array.from({ length: count }, (_, at) => server(`k${at}`, { lifecycle: 'keep-alive' }));
+    sim.layers = [layer('user', [...kept, server('files')], settings)];
+    const { workspace, supervisor } = await sim.open();
+    const { config } = workspace.status().workspace;
+    await supervisor.close();
+    return config.warnings.map(({ code, key }) => [code, key]);
+  };
+
+  test.each([
+    [16, {}],
+    [17, {}],
+    [2, { limits: { live: 2 } }],
+  ])('are a warning, as the others may never get one: %i with %j', async (count, settings) => {
+    expect(await warnings(count, settings)).toEqual([['CONFIG_LIMIT', 'limits.live']]);
+  });
+
+  test.each([
+    [15, {}],
+    [1, { limits: { live: 2 } }],
+  ])('are none where one is left: %i with %j', async (count, settings) => {
+    expect(await warnings(count, settings)).toEqual([]);
+  });
+});
+
+test.each([[[]], [[{ content: [] }]], [null], ['text'], [7]])(
+  'an answer that is no object, as %j, is RESULT_INVALID',
+  async (value) => {
+    const { sim, workspace } = await start();
+    const outcome = outcomeOf(workspace.call(NAME));
+    const link = sim.link('files');
+    link.answer(link.calls[0]?.id ?? '', value);
+    await sim.settle();
+    expect(outcome.state).toBe('RESULT_INVALID');
+  },
+);
