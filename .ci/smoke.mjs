@@ -5,7 +5,7 @@
 import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { delimiter, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 
 const repository = join(import.meta.dirname, '..');
@@ -41,7 +41,8 @@ async function smoke() {
 
 /** What a host and a person would do first. */
 async function useIt(node, app) {
-  const command = join(app, 'node_modules/mcp-supervisor/dist/adapters/cli/main.js');
+  // The link that npm makes: it stands for the `bin` entry, the `#!` line and the permission to run.
+  const command = join(app, 'node_modules/.bin/mcp-supervisor');
   const version = await check(`${node} runs`, () => run(node, ['--version'], app).then(({ stdout }) => stdout.trim()));
   if (version === undefined) return;
   await check(`${version}: every door opens`, async () => {
@@ -53,7 +54,7 @@ async function useIt(node, app) {
     expectMatch(stdout, /^mcp-supervisor\/machines .*\bserverMachine\b/m);
   });
   await check(`${version}: mcp-supervisor --help`, async () => {
-    const { stdout } = await run(node, [command, '--help'], app);
+    const { stdout } = await run(command, ['--help'], app, pathWith(node));
     expectMatch(stdout, /status[\s\S]*call/);
   });
   await check(`${version}: a supervised call of a real server`, () => callEverything(node, command, app));
@@ -67,7 +68,8 @@ async function callEverything(node, command, app) {
   const userFile = join(app, 'user.json');
   await writeFile(userFile, JSON.stringify({ mcpServers: { everything } }));
   const options = ['--user-config', userFile, '--state-dir', join(app, 'state'), '--workspace', workspace, '--json'];
-  const { stdout } = await run(node, [command, 'call', 'mcp__everything__echo', '{"message":"hello"}', ...options], app);
+  const call = ['call', 'mcp__everything__echo', '{"message":"hello"}', ...options];
+  const { stdout } = await run(command, call, app, pathWith(node));
   const answer = JSON.parse(stdout);
   if (answer.ok !== true) throw new Error(stdout);
   expectMatch(JSON.stringify(answer.result), /hello/);
@@ -115,9 +117,15 @@ async function tool(name, ...args) {
   await run(process.execPath, [join(folder, file), ...args], repository);
 }
 
-async function run(command, args, cwd) {
+/** The environment in which `#!/usr/bin/env node` finds this Node. */
+function pathWith(node) {
+  return { ...process.env, PATH: `${dirname(node)}${delimiter}${process.env.PATH}` };
+}
+
+async function run(command, args, cwd, env = process.env) {
   const running = promisify(execFile)(command, args, {
     cwd,
+    env,
     timeout: 300_000,
     killSignal: 'SIGKILL',
     maxBuffer: 64 * 1024 * 1024,

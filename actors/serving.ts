@@ -64,11 +64,11 @@ export class Serving {
   follow(key: CandidateKey): void {
     const ref = this.#deps.serverRef(key);
     if (ref === undefined) return;
-    // The workspace machine hears of an actor that fails; here it only must not become an uncaught exception.
     // Calls may have begun to wait while an earlier actor of this key was on its way out.
     if (this.#deps.waiters.isWaitedFor(key)) ref.send({ type: 'server.demand', by: 'call' });
-    const isCurrent = (): boolean => this.#deps.serverRef(key) === ref;
     // The last word of an actor that has left is not how its successor stands.
+    const isCurrent = (): boolean => this.#deps.serverRef(key) === ref;
+    // The workspace machine hears of an actor that fails; here it only must not become an uncaught exception.
     ref.subscribe({ next: (snapshot) => isCurrent() && this.#moved(key, snapshot), error: () => undefined });
     this.#moved(key, ref.getSnapshot());
   }

@@ -2,7 +2,7 @@ import { type ChildProcess, type SpawnOptions, spawn, spawnSync } from 'node:chi
 import type { Readable, Writable } from 'node:stream';
 import { supervisorError } from '../actors/errors.js';
 import type { ChildPort, ProcessHandlers, ProcessPort, StdioLaunch } from '../actors/ports.js';
-import { ProcGroup } from './proc-group.js';
+import { ProcGroup } from './shared/proc-group.js';
 
 type Signal = 'SIGTERM' | 'SIGKILL';
 

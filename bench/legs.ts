@@ -66,7 +66,8 @@ type Writes = 'a write a message' | 'a write a turn';
 
 /** The least that can be done: a process, newline-delimited JSON, a map of promises. */
 export function openPipe(writes: Writes = 'a write a message') {
-  const child = spawn(server.command, server.args, { env, stdio: ['pipe', 'pipe', 'ignore'] });
+  // A session of its own, as ours has: the system shares out its time by session, and a busy machine would tell them apart.
+  const child = spawn(server.command, server.args, { env, stdio: ['pipe', 'pipe', 'ignore'], detached: true });
   const closed = new Promise<void>((resolve) => child.once('close', () => resolve()));
   const waiting = new Map<number, (result: unknown) => void>();
   let lastId = 0;

@@ -99,9 +99,8 @@ describe('a time that is none', () => {
       for (const options of [{}, { authorizeCall: () => 'allow' }] satisfies SupervisorOptions[]) {
         const { sim, workspace } = await start(options);
         const outcome = outcomeOf(workspace.call(NAME, {}, { timeoutMs }));
-        const read = await workspace.gateway.run({ action: 'read', server: 'files', uri: 'file:///a' }, { timeoutMs });
+        await sim.settle();
         expect(outcome.state).toBe('INVALID_ARGUMENTS');
-        expect(read.structuredContent?.['code']).toBe('INVALID_ARGUMENTS');
         expect(sim.link('files').calls).toEqual([]);
       }
     },
@@ -110,10 +109,9 @@ describe('a time that is none', () => {
   test.each([[0], [-1], [1.5], [Number.NaN], [Number.POSITIVE_INFINITY], [2 ** 31], ['5000' as never], [null as never]])(
     'is no bound of a supervisor either: %j is refused before anything is started',
     (value) => {
-      const refused = expect.objectContaining({ code: 'INVALID_ARGUMENTS' });
       const sim = new Simulation();
-      expect(() => sim.supervisor({ approvalTimeoutMs: value })).toThrow(refused);
-      expect(() => sim.supervisor({ hardDeadlineMs: value })).toThrow(refused);
+      for (const options of [{ approvalTimeoutMs: value }, { hardDeadlineMs: value }])
+        expect(() => sim.supervisor(options)).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENTS' }));
       expect(() => sim.supervisor({ approvalTimeoutMs: 1, hardDeadlineMs: 2 ** 31 - 1 })).not.toThrow();
     },
   );

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
-import { ProcGroup } from '../adapters/proc-group.js';
+import { ProcGroup } from '../adapters/shared/proc-group.js';
 
 const proc = mkdtempSync(join(tmpdir(), 'proc-group-'));
 afterEach(() => rmSync(proc, { recursive: true, force: true }));

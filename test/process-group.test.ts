@@ -204,6 +204,16 @@ describe('a process', () => {
     expect(process.listenerCount('exit')).toBe(before);
   });
 
+  test('that cannot be ended is let go by closeAll, and no longer listens to the host', async () => {
+    const before = process.listenerCount('exit');
+    const { child, port } = spawnHeard(script('setInterval(() => {}, 1000)'), createNodeProcessPort({ platform: 'darwin' }));
+    const kill = vi.spyOn(process, 'kill').mockReturnValue(true);
+    await port.closeAll();
+    kill.mockRestore();
+    expect(process.listenerCount('exit')).toBe(before);
+    expect(child.signalGroup('SIGKILL')).toBe(true);
+  });
+
   test('B001: is killed by the time its host has exited without closing it', async () => {
     const { child, exits } = spawnHeard(script("process.on('SIGTERM', () => {}); setInterval(() => {}, 1000)"));
     const atExit = process.listeners('exit').at(-1);

@@ -150,9 +150,12 @@ function createPolling(files: readonly string[], changed: () => void, clock: Clo
 
 /** A timer of Node holds the process open until it is told not to; a look at files is no reason to stay. */
 function letGo(timer: unknown): unknown {
-  if (typeof timer === 'object' && timer !== null && 'unref' in timer && typeof timer.unref === 'function') timer.unref();
+  if (isHolding(timer)) timer.unref();
   return timer;
 }
+
+const isHolding = (timer: unknown): timer is { unref(): void } =>
+  typeof timer === 'object' && timer !== null && 'unref' in timer && typeof timer.unref === 'function';
 
 /** Tells one state of one file from another; of a directory, only which one it is. */
 function identity(path: string): string {

@@ -15,7 +15,7 @@ const CODE_EXTENSIONS = new Set(
 /** What these say of a path: that no file is there. Anything else is a file we cannot look at. */
 const NO_FILE = new Set(['ENOENT', 'ENOTDIR', 'ENAMETOOLONG']);
 
-/** What Node and its kin add to a name, in no order: any of them may be what runs. */
+/** What Node and its kin add to a name, in no order; each may be what runs. */
 const ADDED = ['.js', '.cjs', '.mjs', '.node', '.ts', '.cts', '.mts', '.tsx', '.jsx', '.py'];
 /** What a directory runs as, besides what its package.json says. */
 const ENTRY_POINTS = [...ADDED.map((extension) => `index${extension}`), '__main__.py', '__init__.py'];
