@@ -94,7 +94,7 @@ describe('a host that does not say whether a call may pass', () => {
 
 describe('a time that is none', () => {
   test.each([[Number.NaN], [-1], [Number.POSITIVE_INFINITY], ['5000' as never], [null as never]])(
-    '%j ends a call with INVALID_ARGUMENTS, free or asked about, and sends nothing',
+    '%s ends a call with INVALID_ARGUMENTS, free or asked about, and sends nothing',
     async (timeoutMs) => {
       for (const options of [{}, { authorizeCall: () => 'allow' }] satisfies SupervisorOptions[]) {
         const { sim, workspace } = await start(options);
@@ -107,7 +107,7 @@ describe('a time that is none', () => {
   );
 
   test.each([[0], [-1], [1.5], [Number.NaN], [Number.POSITIVE_INFINITY], [2 ** 31], ['5000' as never], [null as never]])(
-    'is no bound of a supervisor either: %j is refused before anything is started',
+    'is no bound of a supervisor either: %s is refused before anything is started',
     (value) => {
       const sim = new Simulation();
       for (const options of [{ approvalTimeoutMs: value }, { hardDeadlineMs: value }])

@@ -180,6 +180,8 @@ describe('a session that ends', () => {
     const sim = new Simulation();
     sim.layers = [layer('user', [server('files')])];
     const { workspace } = await sim.open();
+    await workspace.connectAll();
+    workspace.server('files').restart();
     workspace.status$.subscribe(({ servers }) => {
       if (servers[0]?.phase === 'ready') workspace.endSession('one');
     });
