@@ -16,7 +16,7 @@ const fact = (stage: Stage, retryable: boolean, meaning: string): CodeFacts => (
 export const CODES = {
   CONFIG_UNREADABLE: fact('config', false, 'A configuration file exists and cannot be read.'),
   CONFIG_SYNTAX: fact('config', false, 'A configuration file is not JSON with comments.'),
-  CONFIG_DUPLICATE_KEY: fact('config', false, 'A key stands twice in one object.'),
+  CONFIG_DUPLICATE_KEY: fact('config', false, 'A key stands twice, or an id that reads the same in two layers.'),
   CONFIG_INVALID: fact('config', false, 'A value has the wrong type or breaks a rule of its field.'),
   CONFIG_UNKNOWN_FIELD: fact('config', false, 'A key nothing reads; a warning.'),
   CONFIG_PROJECT_SECRET: fact('config', false, 'A workspace file carries a credential.'),

@@ -86,9 +86,3 @@ export interface Handshake {
 
 export type CloseOutcome = 'clean' | 'killed' | 'unknown';
 export type CancellationOutcome = 'confirmed' | 'lateAnswer' | 'unconfirmed';
-
-/** Marks an arm that the types say cannot be reached; excluded from coverage once, here. */
-/* v8 ignore next 3 */
-export function impossible(value: never): never {
-  throw new Error(`bug: impossible value ${JSON.stringify(value)}`);
-}
