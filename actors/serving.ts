@@ -25,6 +25,8 @@ export interface ServingDeps {
   readonly toolLimitOf: (key: CandidateKey) => number;
   readonly timeoutMsOf: (key: CandidateKey) => number;
   readonly onChange: () => void;
+  /** The workspace is closing: whoever waited has been told, and nobody calls any more. */
+  readonly isEnded: () => boolean;
 }
 
 /** A server that takes calls now. */
@@ -133,6 +135,7 @@ export class Serving {
   }
 
   #moved(key: CandidateKey, snapshot: ServerSnapshot): void {
+    if (this.#deps.isEnded()) return;
     const phase = phaseOf(snapshot);
     if (phase === 'connecting' || stageOf(snapshot) === 'closing') this.#moving.add(key);
     else this.#moving.delete(key);

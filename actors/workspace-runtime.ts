@@ -94,6 +94,7 @@ export class WorkspaceRuntime {
       toolLimitOf: (key) => this.config.toolLimitOf(key),
       timeoutMsOf: (key) => this.timeoutMsOf(key),
       onChange: () => this.changed(),
+      isEnded: () => this.isEnded,
     });
     const { inspect } = deps.options;
     this.#actor = createActor(workspaceMachine.provide({ actors: { server: this.#serverLogic() } }), {
@@ -139,7 +140,6 @@ export class WorkspaceRuntime {
     return this.context.servers[key];
   }
 
-  /** See `candidateFor` in `served-candidates.ts`. */
   candidateFor(id: ServerId): Candidate | undefined {
     return candidateFor(this.context, id);
   }
