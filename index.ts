@@ -5,6 +5,7 @@ import { createSupervisor as createCore, ProcessPool } from './actors/supervisor
 import { createFileConfig } from './adapters/config/file-config.js';
 import { defaultPaths, type SupervisorPaths } from './adapters/default-paths.js';
 import { linearRegex } from './adapters/linear-regex.js';
+import { EraMemory } from './adapters/links/negotiation.js';
 import { createStdioLinkPort } from './adapters/links/stdio-link.js';
 import { createMemoryDb } from './adapters/memory-db.js';
 import { createNodeDigest } from './adapters/node-digest.js';
@@ -21,6 +22,8 @@ export type { SupervisorPaths } from './adapters/default-paths.js';
 
 /** One set of live connections and running workspaces for the whole process, however many supervisors it has. */
 const pool = new ProcessPool(systemClock);
+/** Which servers are of the older protocol era: known after their first handshake in this process, and not asked again. */
+const eras = new EraMemory();
 const silent: LogPort = { write: () => undefined };
 
 /**
@@ -39,7 +42,7 @@ export function createSupervisor(options: SupervisorOptions & { readonly paths?:
     db: createMemoryDb(),
     config: createFileConfig({ userConfigFile: userConfig, hostDir, env: process.env, clock: systemClock, digest }),
     vet: createVet({ env: process.env, digest, marker: systemRandom.nonce() }),
-    link: createStdioLinkPort({ process: processes, clock: systemClock }),
+    link: createStdioLinkPort({ process: processes, clock: systemClock, eras }),
     log: options.log ?? silent,
     regex: linearRegex,
     realPath,

@@ -25,6 +25,8 @@ import { preloadSdk, SdkSession } from './sdk-session.js';
 export interface StdioLinkDeps {
   readonly process: ProcessPort;
   readonly clock: ClockPort;
+  /** Shared by the ports of a process; absent: one of its own. */
+  readonly eras?: EraMemory;
 }
 
 const STDERR_BYTES_MAX = 65_536;
@@ -37,10 +39,10 @@ const SIGNS_OF_LIFE: ReadonlySet<Code> = new Set(['SERVER_ERROR', 'RESULT_INVALI
 
 /**
  * Opens links to servers that are child processes and speak over their pipes, in either era. Remembers by config hash, for
- * its own life, which servers are of the older era. An http launch is lost at once with `CONNECT_FAILED`.
+ * the life of its memory, which servers are of the older era. An http launch is lost at once with `CONNECT_FAILED`.
  */
 export function createStdioLinkPort(deps: StdioLinkDeps): LinkPort {
-  const memory = new EraMemory();
+  const memory = deps.eras ?? new EraMemory();
   return {
     open(launch, events, options) {
       if (launch.transport === 'stdio') {
