@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { readMessage } from '../adapters/links/message.js';
 import { type FrameLimits, FrameSplitter } from '../adapters/shared/frame-splitter.js';
 
@@ -21,7 +21,8 @@ const stream = fc
   .array(fc.tuple(line, fc.constantFrom('\n', '\r\n')), { maxLength: 20, size: 'max' })
   .map((lines) => Buffer.from(lines.flat().join('')));
 
-function split(bytes: Buffer, cuts: readonly number[]): unknown[] {
+/** `decode` may spoil a piece before it is pushed, as a planted bug. */
+function split(bytes: Buffer, cuts: readonly number[], decode = (piece: Buffer): Buffer => piece): unknown[] {
   const told: unknown[] = [];
   const splitter = new FrameSplitter(
     {
@@ -34,7 +35,7 @@ function split(bytes: Buffer, cuts: readonly number[]): unknown[] {
     limits,
   );
   const places = [0, ...cuts.map((cut) => cut % (bytes.length + 1)), bytes.length].sort((a, b) => a - b);
-  places.slice(1).forEach((end, at) => splitter.push(bytes.subarray(places[at], end)));
+  places.slice(1).forEach((end, at) => splitter.push(decode(bytes.subarray(places[at], end))));
   return told;
 }
 
@@ -44,4 +45,18 @@ test('S156: however the bytes are cut, the same frames come out in the same orde
       expect(split(bytes, cuts)).toEqual(split(bytes, []));
     }),
   );
+});
+
+describe('would notice', () => {
+  test('pieces that are decoded one by one, which breaks the characters they cut', () => {
+    const text = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 10 });
+    const message = text.map((result) => Buffer.from(`${JSON.stringify({ jsonrpc: '2.0', id: 3, result })}\n`));
+    const decoded = (piece: Buffer): Buffer => Buffer.from(piece.toString('utf8'));
+    const found = fc.check(
+      fc.property(message, fc.array(fc.nat(), { minLength: 5, maxLength: 40, size: 'max' }), (bytes, cuts) => {
+        expect(split(bytes, cuts, decoded)).toEqual(split(bytes, []));
+      }),
+    );
+    expect(found.failed).toBe(true);
+  });
 });
