@@ -85,6 +85,22 @@ describe('full names', () => {
     );
   });
 
+  it('would not differ if they were joined as they are, which the search finds', () => {
+    const joined = (server: string, tool: string): string => `mcp__${server}__${tool}`;
+    const found = fc.check(
+      fc.property(fc.stringMatching(/^[a_]{4,12}$/), fc.nat(), fc.nat(), (text, one, other) => {
+        const nameAt = (at: number): [string, string] => {
+          const cut = 1 + (at % (text.length - 1));
+          return [text.slice(0, cut), text.slice(cut)];
+        };
+        const [left, right] = [nameAt(one), nameAt(other).reverse() as [string, string]];
+        return left.join(' ') === right.join(' ') || joined(...left) !== joined(...right);
+      }),
+      { numRuns: 5_000 },
+    );
+    expect(found.failed).toBe(true);
+  });
+
   it('S100 differ for pairs whose letters are the same and only parted elsewhere', () => {
     fc.assert(
       fc.property(fc.stringMatching(/^[ab_]{2,12}$/), fc.nat(), fc.nat(), (text, one, other) => {

@@ -181,6 +181,15 @@ describe('a glob', () => {
     );
   });
 
+  it('would not agree if a star stood for one letter at least, which the search finds', () => {
+    const greedy = (pattern: string, text: string): boolean => matchesGlob(pattern.replaceAll('*', '?*'), text);
+    const found = fc.check(
+      fc.property(glob, name, (pattern, text) => greedy(pattern, text) === naiveGlob(pattern, text)),
+      { numRuns: 1_000 },
+    );
+    expect(found.failed).toBe(true);
+  });
+
   it('S106 does not run away on a pattern made to backtrack', () => {
     // 3 000 stars against 4 096 letters: with backtracking this would outlast the suite.
     expect(matchesGlob(`${'*a'.repeat(3_000)}b`, 'a'.repeat(4_096))).toBe(false);
