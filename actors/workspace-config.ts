@@ -1,5 +1,5 @@
 import { switchKey } from '../machines/candidates.js';
-import type { CandidateKey, ServerId } from '../machines/vocabulary.js';
+import { type CandidateKey, isWorkspaceLayer, type ServerId } from '../machines/vocabulary.js';
 import type { WorkspaceCommand } from '../machines/workspace-machine.js';
 import { type JudgedConfig, judgeConfig, limitsOf, serverOptionsOf } from './configuration.js';
 import { toFailure } from './errors.js';
@@ -65,9 +65,9 @@ export class WorkspaceConfig {
 
   toolLimitOf(key: CandidateKey): number {
     const { tools } = limitsOf(this.#judged?.settings ?? null);
-    const own = this.definitionOf(key)?.maxTools ?? null;
-    if (own === null) return tools;
-    return key.startsWith('workspace') ? Math.min(own, tools) : own;
+    const { maxTools = null, layer = 'user' } = this.definitionOf(key) ?? {};
+    if (maxTools === null) return tools;
+    return isWorkspaceLayer(layer) ? Math.min(maxTools, tools) : maxTools;
   }
 
   setRemote(enabled: boolean): void {

@@ -5,6 +5,7 @@ import {
   type Failure,
   failure,
   type Gate,
+  isWorkspaceLayer,
   type LayerName,
   type ServerId,
   type ServerProfile,
@@ -43,11 +44,6 @@ export interface CandidateVerdict {
   /** This candidate serves its id. At most one of an id. */
   readonly isEffective: boolean;
   readonly needsApproval: boolean;
-}
-
-/** The layers that somebody else may have written. */
-export function isWorkspaceLayer(layer: LayerName): boolean {
-  return layer === 'workspace' || layer === 'workspace-override';
 }
 
 /** What a workspace brings along runs only after a person has seen exactly what it is. */
@@ -144,7 +140,7 @@ function compare(a: Candidate, b: Candidate): 'changed' | 'adjusted' | 'kept' {
   return isEqual ? 'kept' : 'adjusted';
 }
 
-const keyOf = ({ layer, id }: Candidate): CandidateKey => candidateKey(layer, id);
+export const keyOf = ({ layer, id }: Candidate): CandidateKey => candidateKey(layer, id);
 
 function rank(layer: LayerName): number {
   if (layer === 'user') return 0;

@@ -1,5 +1,4 @@
-import { isWorkspaceLayer } from './candidates.js';
-import type { LayerName } from './vocabulary.js';
+import { isWorkspaceLayer, type LayerName } from './vocabulary.js';
 
 /** One layer's reading, reduced to what decides about the whole. */
 export interface LayerVerdict {

@@ -12,6 +12,7 @@ import {
   type Gate,
   type Generation,
   type Handshake,
+  isWorkspaceLayer,
   LIST_KINDS,
   type ListKind,
   type ListState,
@@ -134,7 +135,7 @@ export const isHungry = (context: ServerContext): boolean => context.wanted || c
 export const isKeptAlive = (context: ServerContext): boolean => context.profile.lifecycle === 'keep-alive';
 
 /** Only the workspace's own servers have a question to ask, so only they are looked at before anybody wants them. */
-export const hasQuestion = (context: ServerContext): boolean => context.profile.layer.startsWith('workspace');
+export const hasQuestion = (context: ServerContext): boolean => isWorkspaceLayer(context.profile.layer);
 
 /** The last try ended in what does not mend itself, such as a missing authorisation or a bad certificate. */
 export const needsPerson = ({ problem }: ServerContext): boolean =>

@@ -14,6 +14,11 @@ export type Gate = 'remoteOff' | 'untrusted' | 'disabled' | 'shadowed' | 'refuse
 /** 1–32 bytes of `[A-Za-z0-9_-]`, no `__`. */
 export type ServerId = string;
 export type LayerName = 'user' | `plugin:${string}` | 'workspace' | 'workspace-override';
+/** The layers that somebody else may have written. */
+export function isWorkspaceLayer(layer: LayerName): boolean {
+  return layer === 'workspace' || layer === 'workspace-override';
+}
+
 export type TransportKind = 'stdio' | 'http' | 'sse';
 export type Lifecycle = 'lazy' | 'eager' | 'keep-alive';
 export type Era = 'legacy' | 'modern';

@@ -1,10 +1,17 @@
 import { type ActorRefFrom, assertEvent, assign, type ErrorActorEvent, emit, enqueueActions, setup } from 'xstate';
-import { type Candidate, type CandidateFacts, type CandidateVerdict, decideCandidates, diffCandidates } from './candidates.js';
+import {
+  type Candidate,
+  type CandidateFacts,
+  type CandidateVerdict,
+  decideCandidates,
+  diffCandidates,
+  keyOf,
+} from './candidates.js';
 import { nextDraw } from './restart-policy.js';
 import type { ServerReport, ShutGate } from './server-events.js';
 import { serverMachine } from './server-machine.js';
 import type { ServerOptions } from './server-options.js';
-import { type CandidateKey, candidateKey, type Failure, failure } from './vocabulary.js';
+import { type CandidateKey, type Failure, failure } from './vocabulary.js';
 
 export type ServerRef = ActorRefFrom<typeof serverMachine>;
 
@@ -58,13 +65,9 @@ export interface WorkspaceContext {
   readonly options: ServerOptions;
 }
 
-const keyOf = ({ layer, id }: Candidate): CandidateKey => candidateKey(layer, id);
-
 function factsOf({ root, trusted, remoteEnabled, switches, approved }: WorkspaceContext): CandidateFacts {
   return { root, trusted, remoteEnabled, switches, approved: (key) => approved[key] === true };
 }
-
-const isWorkspaceKey = (key: CandidateKey): boolean => key.startsWith('workspace');
 
 const shutOf = (verdict: CandidateVerdict | undefined): ShutGate => verdict?.shut ?? null;
 
@@ -84,7 +87,9 @@ const workspace = setup({
   guards: {
     // A user's own server is known to need no question: its word changes nothing for anybody.
     changesApproval: ({ context, event }) =>
-      event.type === 'approval.known' && isWorkspaceKey(event.key) && (context.approved[event.key] === true) !== event.approved,
+      event.type === 'approval.known' &&
+      context.verdicts.get(event.key)?.needsApproval === true &&
+      (context.approved[event.key] === true) !== event.approved,
     isEmpty: ({ context }) => Object.keys(context.servers).length === 0,
   },
   actions: {

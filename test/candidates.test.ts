@@ -5,11 +5,10 @@ import {
   decideCandidates,
   defaultSwitch,
   diffCandidates,
-  isWorkspaceLayer,
   needsApproval,
   switchKey,
 } from '../machines/candidates.js';
-import { type CandidateKey, failure, type LayerName } from '../machines/vocabulary.js';
+import { type CandidateKey, failure, isWorkspaceLayer, type LayerName } from '../machines/vocabulary.js';
 
 const candidate = (layer: LayerName, overrides: Partial<Candidate> = {}): Candidate => ({
   id: 'files',

@@ -1,6 +1,7 @@
 import type { ServerDefinition } from '../../actors/ports.js';
+import { isWorkspaceLayer } from '../../machines/vocabulary.js';
 import { isOwnEnvName, isRefusedEnvName } from '../shared/sensitive.js';
-import { isWorkspaceLayer, refusal } from './paths.js';
+import { refusal } from './paths.js';
 
 /** What a server gets from the host's environment; nothing else is inherited. */
 const INHERITED = ['HOME', 'LANG', 'LC_ALL', 'LC_CTYPE', 'LOGNAME', 'PATH', 'SHELL', 'TMPDIR', 'USER'] as const;
@@ -12,7 +13,7 @@ export type Env = Readonly<Record<string, string>>;
 
 /** The whole environment of a server: inherited, declared, marked. Throws `REFUSED_ENV`. */
 export function childEnv(definition: ServerDefinition, host: Readonly<Record<string, string | undefined>>, marker: string): Env {
-  const isRefused = isWorkspaceLayer(definition) ? isRefusedEnvName : isOwnEnvName;
+  const isRefused = isWorkspaceLayer(definition.layer) ? isRefusedEnvName : isOwnEnvName;
   for (const name of Object.keys(definition.env)) {
     if (isRefused(name)) throw refusal('REFUSED_ENV', definition, `env.${name}`, 'this variable may not be set from this layer');
   }

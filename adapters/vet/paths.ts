@@ -25,6 +25,3 @@ export function errorCode(error: unknown): string {
   if (error instanceof Error) return 'code' in error && typeof error.code === 'string' ? error.code : error.name;
   return 'unknown error';
 }
-
-/** Layers that a workspace fills; all others are the person's or the host's own. */
-export const isWorkspaceLayer = ({ layer }: ServerDefinition): boolean => layer === 'workspace' || layer === 'workspace-override';

@@ -1,7 +1,8 @@
 import { access, constants, realpath, stat } from 'node:fs/promises';
 import { basename, dirname, extname, isAbsolute, join, resolve } from 'node:path';
 import type { ConfigScope, ServerDefinition } from '../../actors/ports.js';
-import { errorCode, isInside, isWorkspaceLayer, refusal } from './paths.js';
+import { isWorkspaceLayer } from '../../machines/vocabulary.js';
+import { errorCode, isInside, refusal } from './paths.js';
 
 export interface ResolveOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -49,7 +50,7 @@ export function createResolveCommand({ env, platform }: ResolveOptions): Resolve
   return async (definition, { root }, cwd) => {
     const { command = '' } = definition;
     if (command === '' || command.includes('\0')) throw refusal('REFUSED_COMMAND', definition, 'command', 'is no name of a file');
-    const find = isWorkspaceLayer(definition) ? search : remembered;
+    const find = isWorkspaceLayer(definition.layer) ? search : remembered;
     const path = locate(definition, command, cwd) ?? (await find(definition, command, root));
     return canonical(definition, path, platform);
   };
@@ -69,7 +70,7 @@ function locate(definition: ServerDefinition, command: string, cwd: string): str
   if (command.split(/[/\\]/).includes('..')) throw refusal('REFUSED_COMMAND', definition, 'command', 'has a ".." segment');
   if (isAbsolute(command)) return command;
   if (basename(command) === command) return null;
-  if (isWorkspaceLayer(definition)) return resolve(cwd, command);
+  if (isWorkspaceLayer(definition.layer)) return resolve(cwd, command);
   const hint = 'Write the absolute path; a relative one would run whatever a workspace puts there.';
   throw refusal('REFUSED_COMMAND', definition, 'command', 'is a relative path', hint);
 }

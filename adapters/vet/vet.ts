@@ -1,11 +1,12 @@
 import type { ConfigScope, DigestPort, HttpLaunch, ServerDefinition, StdioLaunch, VetPort, Vetted } from '../../actors/ports.js';
+import { isWorkspaceLayer } from '../../machines/vocabulary.js';
 import { type CodeFile, httpCard, stdioCard } from './approval-card.js';
 import { stdioNotes } from './card-notes.js';
 import { childEnv } from './child-env.js';
 import { codeFiles } from './code-files.js';
 import { type ContentDigest, createContentDigest } from './content-digest.js';
 import { invocationOf } from './invocation.js';
-import { errorCode, isInside, isWorkspaceLayer, refusal } from './paths.js';
+import { errorCode, isInside, refusal } from './paths.js';
 import { createResolveCommand } from './resolve-command.js';
 import { workingDirectory } from './working-directory.js';
 
@@ -31,7 +32,7 @@ export function createVet({ env, digest, marker, platform = process.platform }: 
     const cwd = await workingDirectory(definition, scope);
     const command = await resolveCommand(definition, scope, cwd);
     const launch: StdioLaunch = { transport: 'stdio', command, args: definition.args, cwd, env: wholeEnv };
-    if (!isWorkspaceLayer(definition)) return { launch, fingerprint: null, card: null };
+    if (!isWorkspaceLayer(definition.layer)) return { launch, fingerprint: null, card: null };
 
     const invocation = invocationOf(definition.command ?? '', command, definition.args);
     const code = await codeFiles(definition, invocation, scope.root, cwd);
@@ -53,7 +54,7 @@ export function createVet({ env, digest, marker, platform = process.platform }: 
     const { url = '', headers } = definition;
     if (!URL.canParse(url)) throw refusal('REFUSED_URL', definition, 'url', 'is not an absolute URL');
     const launch: HttpLaunch = { transport, url, headers };
-    if (!isWorkspaceLayer(definition)) return { launch, fingerprint: null, card: null };
+    if (!isWorkspaceLayer(definition.layer)) return { launch, fingerprint: null, card: null };
     const keyed = Object.entries(headers).map(([name, value]): [string, string] => [name.toLowerCase(), digest.keyed(value)]);
     const fingerprint = digest.ofJson({ transport, url: canonicalUrl(url), headers: Object.fromEntries(keyed) });
     return { launch, fingerprint, card: httpCard(definition, launch, fingerprint, digest) };

@@ -1,7 +1,8 @@
 import { realpath, stat } from 'node:fs/promises';
 import { isAbsolute, resolve } from 'node:path';
 import type { ConfigScope, ServerDefinition } from '../../actors/ports.js';
-import { errorCode, isInside, isWorkspaceLayer, refusal } from './paths.js';
+import { isWorkspaceLayer } from '../../machines/vocabulary.js';
+import { errorCode, isInside, refusal } from './paths.js';
 
 /**
  * Real path of the directory a server runs in: the workspace, or the definition's `cwd`. A workspace's own must end up
@@ -9,7 +10,7 @@ import { errorCode, isInside, isWorkspaceLayer, refusal } from './paths.js';
  */
 export async function workingDirectory(definition: ServerDefinition, { root }: ConfigScope): Promise<string> {
   const { cwd } = definition;
-  const isOwn = isWorkspaceLayer(definition);
+  const isOwn = isWorkspaceLayer(definition.layer);
   if (cwd !== undefined && !isOwn && !isAbsolute(cwd)) throw refusal('REFUSED_CWD', definition, 'cwd', 'is not an absolute path');
   const path = cwd === undefined ? root : resolve(root, cwd);
 
