@@ -71,7 +71,10 @@ export interface FsPort {
   close(): Promise<void>;
 }
 
-/** What must outlive a run. Rejects with `STORE_FAILED`. */
+/**
+ * What must outlive a run; shared with the other processes of this user. Rejects with `STORE_FAILED`. Nothing in it is a
+ * secret: credentials are kept as digests only.
+ */
 export interface DbPort {
   /** `null` = never decided on this machine. `root` is a real path. */
   trusted(root: string): Promise<boolean | null>;
@@ -79,14 +82,39 @@ export interface DbPort {
   /** Switches decided by a person: key (see `machines/candidates.ts`) to on or off. */
   switches(): Promise<ReadonlyMap<string, boolean>>;
   setSwitch(key: string, on: boolean): Promise<void>;
-  /** The lists last read completely, by config hash. */
-  metadata(configHash: string): Promise<Metadata | null>;
-  saveMetadata(configHash: string, metadata: Metadata): Promise<void>;
+  /** The lists last read completely, by metadata key. */
+  metadata(key: string): Promise<Metadata | null>;
+  saveMetadata(key: string, metadata: Metadata): Promise<void>;
+  /** The era a server was of when it was last greeted, by config hash; forgotten after 7 days. */
+  era(configHash: string): Promise<Era | null>;
+  /** `null` forgets. */
+  saveEra(configHash: string, era: Era | null): Promise<void>;
+  /** Whether a person ever approved this fingerprint on this machine. It decides what may be shown, never what may start. */
+  wasApproved(fingerprint: string): Promise<boolean>;
+  saveApproved(fingerprint: string): Promise<void>;
+  /** By header name: which value was given, and for which endpoint. `owner` names one server of one layer. */
+  credentials(owner: string): Promise<ReadonlyMap<string, CredentialOrigin>>;
+  saveCredentials(owner: string, credentials: ReadonlyMap<string, CredentialOrigin>): Promise<void>;
+  /** 256 random bits, made once: keys the digests kept here, so that a stolen store tells no short secret. */
+  salt(): Promise<string>;
+  /** Calls back after another process changed trust or a switch. */
+  watch(changed: () => void): { close(): Promise<void> };
   close(): Promise<void>;
 }
 
+/** Digests, keyed by `salt()`. */
+export interface CredentialOrigin {
+  readonly value: string;
+  readonly endpoint: string;
+}
+
 export interface Metadata {
+  /** Milliseconds since 1970. */
   readonly savedAtMs: number;
+  /** How long the server called its lists fresh; `null` where it said nothing. */
+  readonly ttlMs: number | null;
+  /** What the server was approved as when it was listed; `null` where its layer needs no approval. */
+  readonly fingerprint: string | null;
   readonly lists: Readonly<Partial<Record<ListKind, readonly CatalogueItem[]>>>;
 }
 
@@ -104,11 +132,28 @@ export interface ConfigPort {
   read(scope: ConfigScope): Promise<readonly LayerReading[]>;
   /** Calls back, debounced, after any of the files may have changed. */
   watch(scope: ConfigScope, changed: () => void): { close(): Promise<void> };
+  /**
+   * Takes one entry out of its layer's file, comments and layout kept. Rejects with `UNKNOWN_SERVER` when the file has none,
+   * `CONFIG_INVALID` for a plugin's, `CONFIG_UNREADABLE` when the file cannot be written; then it is as it was.
+   */
+  remove(scope: ConfigScope, layer: LayerName, id: ServerId): Promise<{ readonly file: string }>;
+  /** Writes `remote.enabled` into the user's file, which is made when there is none. Rejects as `remove` does. */
+  setRemote(enabled: boolean): Promise<{ readonly file: string }>;
 }
 
 export interface ConfigScope {
   /** Real path of the workspace. */
   readonly root: string;
+  /** Layers that the host gives in code, lowest first. */
+  readonly plugins?: readonly PluginLayer[];
+}
+
+/** A layer between the user's file and the workspace's. */
+export interface PluginLayer {
+  /** 1 to 32 of `A-Z a-z 0-9 _ -`; the layer is called `plugin:<name>`. */
+  readonly name: string;
+  /** As `mcpServers` in a file: id to entry. Checked as a file is. */
+  readonly servers: { readonly [id: string]: unknown };
 }
 
 export interface LayerReading {
@@ -175,6 +220,8 @@ export interface ServerDefinition {
   /** http and sse only. */
   readonly url?: string;
   readonly headers: Readonly<Record<string, string>>;
+  /** Names of the headers that may carry a credential: they stay with the URL they were given for. */
+  readonly credentialHeaders: readonly string[];
   /** Any non-loopback URL. */
   readonly isRemote: boolean;
   readonly lifecycle: Lifecycle;
@@ -271,7 +318,10 @@ export interface StdioLaunch {
 export interface HttpLaunch {
   readonly transport: 'http' | 'sse';
   readonly url: string;
+  /** Sent to the origin of `url` and nowhere else. */
   readonly headers: Readonly<Record<string, string>>;
+  /** The user listed this host for plain http. Loopback needs no leave. */
+  readonly isPlaintextAllowed: boolean;
 }
 
 export interface LinkOptions {
@@ -339,42 +389,6 @@ export interface Progress {
   readonly progress: number;
   readonly total?: number;
   readonly message?: string;
-}
-
-// ── processes (used by the stdio link) ─────────────────────────────────────────────────────────────────────────────
-
-export interface ProcessPort {
-  /** Starts a process as leader of its own group. Never throws: a failure is told to `handlers.failed`. */
-  spawn(launch: StdioLaunch, handlers: ProcessHandlers): ChildPort;
-}
-
-export interface ProcessHandlers {
-  started(pid: number): void;
-  /** Could not be started; at most once, instead of `started`. */
-  failed(error: unknown): void;
-  stdout(chunk: Uint8Array): void;
-  stderr(chunk: Uint8Array): void;
-  /** The leader is gone and reaped; its pipes may still be held by others. At most once. */
-  exited(code: number | null, signal: string | null): void;
-  /** A write failed (EPIPE) or the pipe broke. */
-  inputFailed(error: unknown): void;
-}
-
-export interface ChildPort {
-  readonly pid: number | null;
-  /** Bytes accepted but not yet taken by the pipe. */
-  readonly bufferedBytes: number;
-  write(frame: string, written?: (error: unknown) => void): void;
-  endInput(): void;
-  /** Reads nothing more of its stdout until `resumeOutput`; what it writes meanwhile waits in the pipe, and then it waits. */
-  pauseOutput(): void;
-  resumeOutput(): void;
-  /** Signals the whole group; false when nobody of it is left. */
-  signalGroup(signal: 'SIGTERM' | 'SIGKILL'): boolean;
-  /** Whether any process of the group is alive. */
-  isGroupAlive(): boolean;
-  /** Lets go of the pipes, whoever else still holds them. */
-  destroy(): void;
 }
 
 // ── patterns ───────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -1,7 +1,8 @@
 import { type ChildProcess, type SpawnOptions, spawn, spawnSync } from 'node:child_process';
 import type { Readable, Writable } from 'node:stream';
 import { supervisorError } from '../actors/errors.js';
-import type { ChildPort, ProcessHandlers, ProcessPort, StdioLaunch } from '../actors/ports.js';
+import type { StdioLaunch } from '../actors/ports.js';
+import type { ChildPort, ProcessHandlers, ProcessPort } from '../actors/wire-ports.js';
 import { ProcGroup } from './shared/proc-group.js';
 
 type Signal = 'SIGTERM' | 'SIGKILL';
