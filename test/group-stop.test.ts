@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { ChildPort } from '../actors/ports.js';
+import type { ChildPort } from '../actors/wire-ports.js';
 import { GroupStop } from '../adapters/links/group-stop.js';
 import { VirtualClock } from './support/virtual-clock.js';
 

@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from 'vitest';
-import type { ProcessHandlers } from '../actors/ports.js';
+import type { ProcessHandlers } from '../actors/wire-ports.js';
 import { ChildRun, type RunEnd } from '../adapters/links/child-run.js';
 import { LIST_CHANGE_QUIET_MS, ListChanges } from '../adapters/links/list-changes.js';
 import type { Message } from '../adapters/links/message.js';

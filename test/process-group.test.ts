@@ -2,7 +2,8 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, describe, expect, test, vi } from 'vitest';
-import type { ProcessHandlers, StdioLaunch } from '../actors/ports.js';
+import type { StdioLaunch } from '../actors/ports.js';
+import type { ProcessHandlers } from '../actors/wire-ports.js';
 import { createNodeProcessPort } from '../adapters/node-process.js';
 import {
   callTool,

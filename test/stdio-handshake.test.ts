@@ -137,13 +137,4 @@ describe('the handshake', () => {
     expect(await failureOf(link.handshake())).toBe('INITIALIZE_FAILED');
     expect(heard.lost).toHaveLength(1);
   });
-
-  test('an http launch is lost at once with a code that says so', async () => {
-    const lost = vi.fn();
-    const events = { opened: vi.fn(), lost, listChanged: vi.fn(), stderr: vi.fn() };
-    const launch = { transport: 'http', url: 'https://example.com', headers: {} } as const;
-    const link = newLinkPort().open(launch, events, { clientInfo: { name: 'test', version: '1' }, configHash: 'h' });
-    expect(await failureOf(link.handshake())).toBe('CONNECT_FAILED');
-    expect(lost).toHaveBeenCalledExactlyOnceWith(expect.objectContaining({ code: 'CONNECT_FAILED' }), false);
-  });
 });

@@ -1,5 +1,6 @@
 import { type Failure, failure, toFailure } from '../../actors/errors.js';
-import type { ChildPort, ClockPort, ProcessPort, StdioLaunch } from '../../actors/ports.js';
+import type { ClockPort, StdioLaunch } from '../../actors/ports.js';
+import type { ChildPort, ProcessPort } from '../../actors/wire-ports.js';
 import { GroupStop, type StopReport } from './group-stop.js';
 import { Inflow, type InflowEvents } from './inflow.js';
 import { Outbox } from './outbox.js';

@@ -1,4 +1,5 @@
-import type { ChildPort, ClockPort } from '../../actors/ports.js';
+import type { ClockPort } from '../../actors/ports.js';
+import type { ChildPort } from '../../actors/wire-ports.js';
 import type { CloseOutcome } from '../../machines/vocabulary.js';
 
 export interface StopReport {

@@ -1,18 +1,9 @@
 import { type Failure, failure } from '../../actors/errors.js';
-import type { ChildPort, ClockPort } from '../../actors/ports.js';
+import type { ClockPort } from '../../actors/ports.js';
+import type { ChildPort } from '../../actors/wire-ports.js';
 import { FRAME_LIMITS, type FrameProblem, FrameSplitter } from '../shared/frame-splitter.js';
 import { type Message, readMessage } from './message.js';
-
-/**
- * What one server may have us read at a stretch: 1 MiB, of which a line that nobody asked for takes 4 KiB, so that there are
- * at most 256 of those. Who has used it up within `periodMs`, or twice after a silence, is not read from before the period is
- * over. An answer that is
- * waited for takes no more than its bytes: there are never more of them than we asked for.
- */
-export const INFLOW_PACE = { bytesMax: 1_048_576, unaskedLineBytes: 4_096, periodMs: 10 } as const;
-
-/** Who writes more than so many lines, or so many bytes, that are no messages within `periodMs` is beyond use. */
-export const NOISE_LIMITS = { linesMax: 100_000, bytesMax: 67_108_864, periodMs: 60_000 } as const;
+import { INFLOW_PACE, NoiseMeter, Pace } from './pace.js';
 
 const SAMPLE_LENGTH_MAX = 256;
 
@@ -33,17 +24,16 @@ export class Inflow {
   readonly #clock: ClockPort;
   readonly #events: InflowEvents;
   readonly #splitter: FrameSplitter;
-  #spent = 0;
-  #sinceMs: number;
+  readonly #pace: Pace;
+  readonly #noise: NoiseMeter;
   #pause: unknown = null;
-  readonly #noise = { lines: 0, bytes: 0, sinceMs: 0 };
 
   constructor(child: Pick<ChildPort, 'pauseOutput' | 'resumeOutput'>, clock: ClockPort, events: InflowEvents) {
     this.#child = child;
     this.#clock = clock;
     this.#events = events;
-    this.#sinceMs = clock.now();
-    this.#noise.sinceMs = this.#sinceMs;
+    this.#pace = new Pace(clock);
+    this.#noise = new NoiseMeter(clock);
     this.#splitter = new FrameSplitter({
       frame: (text) => this.#frame(text),
       noise: (sample, bytes) => this.#noticed(sample, bytes),
@@ -95,29 +85,15 @@ export class Inflow {
   #noticed(sample: string, bytes: number): void {
     this.#events.noise(sample);
     this.#spend(INFLOW_PACE.unaskedLineBytes);
-    const noise = this.#noise;
-    noise.lines += 1;
-    noise.bytes += bytes;
-    if (noise.lines <= NOISE_LIMITS.linesMax && noise.bytes <= NOISE_LIMITS.bytesMax) return;
-    const nowMs = this.#clock.now();
-    if (nowMs - noise.sinceMs < NOISE_LIMITS.periodMs) {
-      const much = `${noise.lines} lines, ${noise.bytes} bytes`;
-      this.#events.unusable(failure('LINK_LOST', `The server floods its output with what is no message: ${much}.`));
-    }
-    noise.lines = 0;
-    noise.bytes = 0;
-    noise.sinceMs = nowMs;
+    const much = this.#noise.count(bytes);
+    if (much === null) return;
+    this.#events.unusable(failure('LINK_LOST', `The server floods its output with what is no message: ${much}.`));
   }
 
-  /** The clock is only asked when the pace may have been passed, which spares the calls. */
   #spend(bytes: number): void {
-    this.#spent += bytes;
-    if (this.#spent < INFLOW_PACE.bytesMax || this.#pause !== null) return;
-    const nowMs = this.#clock.now();
-    const waitMs = this.#sinceMs + INFLOW_PACE.periodMs - nowMs;
-    this.#spent = 0;
-    this.#sinceMs = nowMs;
-    if (waitMs <= 0) return;
+    if (this.#pause !== null) return;
+    const waitMs = this.#pace.spend(bytes);
+    if (waitMs === 0) return;
     this.#splitter.pause();
     this.#child.pauseOutput();
     this.#pause = this.#clock.setTimeout(() => this.#resume(), waitMs);
@@ -126,8 +102,7 @@ export class Inflow {
   #resume(): void {
     this.#clock.clearTimeout(this.#pause);
     this.#pause = null;
-    this.#spent = 0;
-    this.#sinceMs = this.#clock.now();
+    this.#pace.restart();
     this.#splitter.resume();
     // What was kept may have used up this period too.
     if (this.#pause === null) this.#child.resumeOutput();

@@ -26,8 +26,18 @@ export interface Body {
 
 /** The message of one line, or `null` when it is none: not JSON, not "2.0", no id and no method. */
 export function readMessage(text: string): Message | null {
-  const body = parseObject(text);
-  if (body?.['jsonrpc'] !== '2.0') return null;
+  return toMessage(parse(text));
+}
+
+/** The same for a text that may hold several, as the revision 2025-03-26 had it; empty when it holds none. */
+export function readMessages(text: string): Message[] {
+  const value = parse(text);
+  const values: readonly unknown[] = Array.isArray(value) ? value : [value];
+  return values.map(toMessage).filter((message) => message !== null);
+}
+
+function toMessage(body: unknown): Message | null {
+  if (!isBody(body) || body['jsonrpc'] !== '2.0') return null;
   const id = body['id'];
   const method = body['method'];
   if (method === undefined) return isId(id) ? { kind: 'answer', id, body } : null;
@@ -43,11 +53,10 @@ export function isBody(value: unknown): value is Body {
 
 const isId = (id: unknown): id is string | number => typeof id === 'string' || typeof id === 'number';
 
-function parseObject(text: string): Body | null {
+function parse(text: string): unknown {
   try {
-    const value: unknown = JSON.parse(text);
-    return isBody(value) ? value : null;
+    return JSON.parse(text);
   } catch {
-    return null;
+    return undefined;
   }
 }

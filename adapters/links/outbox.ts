@@ -1,5 +1,5 @@
 import { type Failure, failure, supervisorError } from '../../actors/errors.js';
-import type { ChildPort } from '../../actors/ports.js';
+import type { ChildPort } from '../../actors/wire-ports.js';
 
 /** Bytes that may wait for a server that does not read, beside the one frame that crosses the line. */
 export const OUTBOX_BYTES_MAX = 4_194_304;

@@ -7,8 +7,8 @@ import { type Body, isBody } from './message.js';
 const ID_PREFIX = 'c';
 const SERVER_TEXT_MAX = 2_048;
 
-/** Takes one frame for the pipe, or says why not. */
-type Push = (frame: string) => Failure | null;
+/** Takes one frame for the wire, or says why not; the rest is what the frame says, for a wire that has to know. */
+type Push = (frame: string, id: string, method: string, params: object | undefined) => Failure | null;
 type Late = (answer: 'result' | 'error') => void;
 
 /**
@@ -117,7 +117,7 @@ export class RequestTable {
     if (frame.length > FRAME_LIMITS.bytesMax) {
       return failure('MESSAGE_TOO_LARGE', `The request is larger than ${FRAME_LIMITS.bytesMax} bytes.`);
     }
-    return this.#push(frame);
+    return this.#push(frame, id, method, params);
   }
 
   /** The caller's parameters with our `_meta`, which is put in as text: the common case builds no second object. */

@@ -22,7 +22,7 @@ export const FRAME_LIMITS: FrameLimits = {
 };
 
 /** Of all frames that are held at a time, in the whole process, beside those within `inlineBytesMax`. */
-const LARGE_BYTES = new ByteBudget(268_435_456);
+export const LARGE_BYTES = new ByteBudget(268_435_456);
 
 export interface FrameHandlers {
   /** One line that starts and ends like a JSON object and is within the limits; it has not been parsed. */

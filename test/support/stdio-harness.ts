@@ -1,8 +1,9 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, vi } from 'vitest';
-import type { Link, LinkPort, Progress, StdioLaunch } from '../../actors/ports.js';
-import { createStdioLinkPort } from '../../adapters/links/stdio-link.js';
+import type { ClockPort, Launch, Link, LinkPort, Progress, StdioLaunch } from '../../actors/ports.js';
+import { createHttpPort } from '../../adapters/http/guarded-http.js';
+import { createLinkPort } from '../../adapters/links/link-port.js';
 import { createNodeProcessPort } from '../../adapters/node-process.js';
 import { systemClock } from '../../adapters/system-clock.js';
 import type { Failure, ListKind } from '../../machines/vocabulary.js';
@@ -32,6 +33,7 @@ export class Heard {
 
 const open = new Set<Link>();
 const processes = createNodeProcessPort();
+const http = createHttpPort({ env: {} });
 
 afterEach(async () => {
   await Promise.all([...open].map((link) => link.close()));
@@ -39,10 +41,10 @@ afterEach(async () => {
   await processes.closeAll();
 });
 
-export const newLinkPort = (): LinkPort => createStdioLinkPort({ process: processes, clock: systemClock });
+export const newLinkPort = (clock: ClockPort = systemClock): LinkPort => createLinkPort({ process: processes, http, clock });
 
-/** Opens a link on real processes; closed after the test whatever happens. */
-export function openLink(launch: StdioLaunch, { port = newLinkPort(), configHash = 'hash' } = {}): { link: Link; heard: Heard } {
+/** Opens a link on real processes and sockets; closed after the test whatever happens. */
+export function openLink(launch: Launch, { port = newLinkPort(), configHash = 'hash' } = {}): { link: Link; heard: Heard } {
   const heard = new Heard();
   const events = {
     opened: ({ pid }: { pid: number | null }) => void heard.opened.push(pid),
@@ -61,7 +63,7 @@ export function openLink(launch: StdioLaunch, { port = newLinkPort(), configHash
 }
 
 /** The same, with the handshake made. */
-export async function openReady(launch: StdioLaunch): Promise<{ link: Link; heard: Heard }> {
+export async function openReady(launch: Launch): Promise<{ link: Link; heard: Heard }> {
   const opened = openLink(launch);
   await opened.link.handshake();
   return opened;

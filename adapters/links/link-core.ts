@@ -1,92 +1,64 @@
 import { type Code, type Failure, failure, SupervisorError, supervisorError, toFailure } from '../../actors/errors.js';
-import type {
-  ClockPort,
-  Link,
-  LinkDiagnosis,
-  LinkEvents,
-  LinkOptions,
-  LinkPort,
-  ProcessPort,
-  Reply,
-  StdioLaunch,
-} from '../../actors/ports.js';
+import type { ClockPort, Link, LinkDiagnosis, LinkEvents, LinkOptions, Reply } from '../../actors/ports.js';
 import type { Handshake } from '../../machines/vocabulary.js';
-import { createLineRing } from '../shared/line-ring.js';
-import { beforeHandshake, ChildRun, type RunEnd } from './child-run.js';
-import { createDeadLink } from './dead-link.js';
 import type { StopReport } from './group-stop.js';
 import { handshakeError } from './handshake-error.js';
 import { ListChanges } from './list-changes.js';
 import { type Announcement, isBody, type Message } from './message.js';
-import { EraMemory, negotiate } from './negotiation.js';
+import { type EraMemory, negotiate } from './negotiation.js';
 import { RequestTable } from './request-table.js';
-import { preloadSdk, SdkSession } from './sdk-session.js';
+import type { Engine, Session } from './session.js';
+import type { Wire, WireEnd, WireEvents } from './wire.js';
 
-export interface StdioLinkDeps {
-  readonly process: ProcessPort;
+export interface LinkCoreDeps {
   readonly clock: ClockPort;
-  /** Shared by the ports of a process; absent: one of its own. */
-  readonly eras?: EraMemory;
+  readonly eras: EraMemory;
+  readonly engine: Engine;
 }
 
-const STDERR_BYTES_MAX = 65_536;
-/** Lines on stdout that were no messages are shown with stderr, as long as they are few. */
-const NOISE_SAMPLES_MAX = 50;
 const REASON_LENGTH_MAX = 256;
 const INTERNAL_ERROR = -32_603;
 /** What a probe may fail of and still show that somebody answers. */
 const SIGNS_OF_LIFE: ReadonlySet<Code> = new Set(['SERVER_ERROR', 'RESULT_INVALID']);
 
 /**
- * Opens links to servers that are child processes and speak over their pipes, in either era. Remembers by config hash, for
- * the life of its memory, which servers are of the older era. An http launch is lost at once with `CONNECT_FAILED`.
+ * A link over any wire: who asked what, on which era both agreed, what the server announces, and one end. Whatever is about
+ * processes or about HTTP is the wire's.
  */
-export function createStdioLinkPort(deps: StdioLinkDeps): LinkPort {
-  const memory = deps.eras ?? new EraMemory();
-  return {
-    open(launch, events, options) {
-      if (launch.transport === 'stdio') {
-        const link = new StdioLink(deps, launch, events, options, memory);
-        preloadSdk();
-        return link;
-      }
-      return createDeadLink(failure('CONNECT_FAILED', `No ${launch.transport} transport is installed.`), events);
-    },
-  };
-}
-
-class StdioLink implements Link {
-  readonly #deps: StdioLinkDeps;
-  readonly #launch: StdioLaunch;
+export class LinkCore implements Link {
+  readonly #deps: LinkCoreDeps;
   readonly #events: LinkEvents;
   readonly #options: LinkOptions;
-  readonly #memory: EraMemory;
-  readonly #table = new RequestTable((frame) => this.#run.outbox.push(frame));
+  readonly #wire: Wire;
+  readonly #table = new RequestTable((frame, id, method, params) => this.#wire.request(frame, id, method, params));
   readonly #listChanges: ListChanges;
-  readonly #stderr = createLineRing(STDERR_BYTES_MAX);
-  #run: ChildRun;
-  #session: SdkSession | null = null;
+  #session: Session | null = null;
   #agreed: Handshake | null = null;
   /** Why nothing goes over this link any more. */
   #over: Failure | null = null;
-  /** What became of the process that died of the question for its era, if it did. */
+  /** What became of the server that died of the question for its era, if it did. */
   #restart: 'none' | 'due' | 'made' = 'none';
-  #hasStderr = false;
-  #noiseLines = 0;
   #foreignAnswers = 0;
   #handshaking: Promise<Handshake> | null = null;
   #closing: Promise<StopReport> | null = null;
   #probing: Promise<void> | null = null;
   #failProbe: ((problem: Failure) => void) | null = null;
 
-  constructor(deps: StdioLinkDeps, launch: StdioLaunch, events: LinkEvents, options: LinkOptions, memory: EraMemory) {
+  /** `openWire` may tell the events it is given nothing before it has returned. */
+  constructor(deps: LinkCoreDeps, events: LinkEvents, options: LinkOptions, openWire: (events: WireEvents) => Wire) {
     this.#deps = deps;
-    this.#launch = launch;
     this.#events = events;
     this.#options = options;
-    this.#memory = memory;
     this.#listChanges = new ListChanges(deps.clock, (kind) => events.listChanged(kind));
-    this.#run = this.#start();
+    this.#wire = openWire({
+      opened: (pid) => this.#opened(pid),
+      message: (message) => this.#receive(message),
+      wants: (id) => (id === null ? this.#table.hasPending : this.#table.isPending(id)),
+      dropped: (id, problem) => this.#dropped(id, problem),
+      stderr: () => this.#stderr(),
+      ended: (end) => this.#ended(end),
+    });
+    deps.engine.preload();
   }
 
   handshake(): Promise<Handshake> {
@@ -106,9 +78,9 @@ class StdioLink implements Link {
     this.#table.unwatch(requestId);
   }
 
-  notifyCancelled(requestId: string, reason: string): Promise<void> {
-    const params = { requestId, reason };
-    return this.#run.outbox.send(JSON.stringify({ jsonrpc: '2.0', method: 'notifications/cancelled', params }));
+  async notifyCancelled(requestId: string, reason: string): Promise<void> {
+    this.#check();
+    await this.#wire.cancel(requestId, reason);
   }
 
   async listen(): Promise<void> {
@@ -131,59 +103,51 @@ class StdioLink implements Link {
   close(): Promise<StopReport> {
     if (this.#closing === null) {
       this.#finish(failure('LINK_LOST', 'The link was closed.'));
-      this.#closing = this.#run.stop();
+      this.#closing = this.#wire.stop();
     }
     return this.#closing;
   }
 
   diagnosis(): LinkDiagnosis {
     return {
-      stderrTail: this.#stderr.tail(),
-      noiseLines: this.#noiseLines,
+      ...this.#wire.diagnosis(),
       lateAnswers: this.#table.lateAnswers,
       foreignAnswers: this.#foreignAnswers,
     };
   }
 
-  #start(): ChildRun {
-    return new ChildRun(this.#deps, this.#launch, {
-      started: (pid) => this.#started(pid),
-      message: (message) => this.#receive(message),
-      wants: (id) => (id === null ? this.#table.hasPending : this.#table.isPending(id)),
-      dropped: (id, problem) => this.#dropped(id, problem),
-      noise: (sample) => this.#noise(sample),
-      stderr: (bytes) => this.#drained(bytes),
-      ended: (end) => this.#ended(end),
-    });
-  }
-
-  /** Agrees on an era once the process runs. What the link was lost of, meanwhile, says more than the SDK's error. */
+  /** Agrees on an era once the wire is up. What the link was lost of, meanwhile, says more than the SDK's error. */
   async #agree(): Promise<Handshake> {
     const { configHash } = this.#options;
+    const { eras } = this.#deps;
     try {
-      await this.#run.up;
+      await this.#wire.up();
+      const isLegacy = this.#wire.isLegacyOnly || (await eras.isLegacy(configHash));
       this.#check();
-      const session = await negotiate(
-        { openSession: () => this.#openSession(), restarted: () => this.#restarted() },
-        this.#memory.isLegacy(configHash),
-      );
+      const session = await negotiate({ openSession: () => this.#openSession(), restarted: () => this.#restarted() }, isLegacy);
       this.#check();
-      this.#agreed = session.handshake();
-      this.#memory.learn(configHash, session);
-      if (this.#agreed.era === 'modern') this.#table.speakModern(session.requestMeta());
-      return this.#agreed;
+      const agreed = session.handshake();
+      if (agreed.era === 'modern') this.#table.speakModern(session.requestMeta());
+      await this.#wire.agreed(agreed);
+      this.#check();
+      this.#agreed = agreed;
+      // The older engine asks nobody for an era, so what it meets says nothing about one.
+      if (!this.#wire.isLegacyOnly && this.#deps.engine.name === 'client') eras.learn(configHash, session);
+      return agreed;
     } catch (error) {
-      this.#memory.forget(configHash);
+      eras.forget(configHash);
       throw this.#over === null ? handshakeError(error) : new SupervisorError(this.#over, { cause: error });
     }
   }
 
-  #openSession(): SdkSession {
+  #openSession(): Session {
     this.#check();
-    const session = new SdkSession({
+    const { pid, probeTimeoutMs } = this.#wire;
+    const session = this.#deps.engine.open({
       clientInfo: this.#options.clientInfo,
-      pid: this.#run.pid,
-      push: (frame) => this.#run.outbox.push(frame),
+      pid,
+      push: (frame) => this.#wire.push(frame),
+      ...(probeTimeoutMs !== undefined && { probeTimeoutMs }),
     });
     this.#session = session;
     return session;
@@ -192,10 +156,8 @@ class StdioLink implements Link {
   async #restarted(): Promise<boolean> {
     if (this.#restart !== 'due') return false;
     this.#restart = 'made';
-    await this.#run.stop();
+    await this.#wire.restart();
     this.#check();
-    this.#run = this.#start();
-    await this.#run.up;
     return true;
   }
 
@@ -203,7 +165,7 @@ class StdioLink implements Link {
     if (this.#over !== null) throw new SupervisorError(this.#over);
   }
 
-  #started(pid: number): void {
+  #opened(pid: number | null): void {
     if (this.#over === null) this.#events.opened({ pid });
   }
 
@@ -239,29 +201,21 @@ class StdioLink implements Link {
     if (this.#session?.receive({ kind: 'answer', id, body }) !== true) this.#foreignAnswers += 1;
   }
 
-  #noise(sample: string): void {
-    this.#noiseLines += 1;
-    if (this.#noiseLines <= NOISE_SAMPLES_MAX) this.#stderr.push(Buffer.from(`[stdout] ${sample}\n`));
+  #stderr(): void {
+    if (this.#over === null) this.#events.stderr();
   }
 
-  #drained(bytes: Uint8Array): void {
-    this.#stderr.push(bytes);
-    if (this.#hasStderr || this.#over !== null) return;
-    this.#hasStderr = true;
-    this.#events.stderr();
-  }
-
-  #ended(end: RunEnd): void {
+  #ended(end: WireEnd): void {
     if (this.#over !== null) return;
     const isAsked = this.#handshaking !== null && this.#agreed === null && this.#session?.hasProbed === true;
-    if (end.kind === 'exited' && isAsked && this.#restart === 'none') {
+    if (end.mayRestart && isAsked && this.#restart === 'none') {
       this.#restart = 'due';
       this.#session?.close();
       return;
     }
-    const problem = this.#agreed === null ? beforeHandshake(end) : end.problem;
+    const problem = this.#agreed === null ? end.early : end.problem;
     this.#finish(problem);
-    this.#events.lost(problem, true);
+    this.#events.lost(problem, end.death);
   }
 
   #ask(): Promise<void> {

@@ -1,0 +1,3 @@
+import { describeContract } from './support/link-contract-suite.js';
+
+describeContract('http');
