@@ -5,7 +5,7 @@ import type { Question } from '../actors/ports.js';
 import { run } from '../adapters/cli/run.js';
 import type { Code } from '../machines/codes.js';
 import { command, type Ran } from './support/fake-command.js';
-import { fakeSupervisor, serverStatus, toolListing, workspaceStatus } from './support/fake-supervisor.js';
+import { fakeSupervisor, serverStatus, workspaceStatus } from './support/fake-supervisor.js';
 import { fakeTerminal } from './support/terminal.js';
 
 const shut = serverStatus({ id: 'project', layer: 'workspace', phase: 'idle', blockedBy: 'untrusted', pid: null, generation: 0 });
@@ -30,8 +30,9 @@ describe('what needs no library', () => {
     [['--help'], 0],
     [['--version'], 0],
     [['nope'], 2],
-    [['serve'], 2],
-    [[], 2],
+    [['help', 'remote'], 0],
+    [['remote'], 2],
+    [['authorize', 'x'], 2],
     [['call', 'x', '{'], 2],
     [['call', 'x', '[]'], 2],
   ])('%j exits %i without loading it', async (argv, exit) => {
@@ -124,8 +125,6 @@ describe('a configuration that was refused', () => {
   });
 
   test.each([
-    ['search', 'x'],
-    ['describe', 'mcp__files__read'],
     ['call', 'mcp__files__read'],
     ['test', 'files'],
   ])('starts nothing for %s, since a deny may be in what could not be read', async (...argv) => {
@@ -188,47 +187,7 @@ describe('call', () => {
   });
 });
 
-describe('search, describe, test, explain', () => {
-  test('search connects all with open gates, asks the gateway, and says whom it could not ask', async () => {
-    const status = workspaceStatus([serverStatus(), shut]);
-    const ran = await command({ status }, 'search', 'read', 'file');
-    expect(ran.log).toEqual(['open', 'connectAll', 'gateway {"action":"search","query":"read file"}', 'close']);
-    expect(ran).toMatchObject({ exit: 0, err: '' });
-    expect(ran.out).toMatch(/^found\nnot searched: project \(untrusted\)\..*--trust/);
-    const data = await command({ status }, 'search', 'read', '--json');
-    expect(json(data)).toEqual({ text: 'found', notSearched: [{ id: 'project', why: 'untrusted' }] });
-    expect(data).toMatchObject({ exit: 0, err: '' });
-  });
-
-  test('search is exit 4 when no server could be searched, and says why for each: no hit is no answer then', async () => {
-    const broken = serverStatus({ phase: 'failed', error: failure('SPAWN_FAILED', 'no') });
-    const ran = await command({ status: workspaceStatus([broken, shut]) }, 'search', 'x', '--json');
-    expect(ran.exit).toBe(4);
-    const notSearched = [
-      { id: 'files', why: 'SPAWN_FAILED' },
-      { id: 'project', why: 'untrusted' },
-    ];
-    expect(json(ran)).toMatchObject({ notSearched });
-    expect((await command({ status: workspaceStatus([]) }, 'search', 'x')).exit).toBe(0);
-  });
-
-  test('describe prints the tool, and only that tool', async () => {
-    const ran = await command(
-      { tools: [toolListing(), toolListing({ name: 'mcp__files__read2' })] },
-      'describe',
-      'mcp__files__read',
-      '--json',
-    );
-    expect(json(ran)).toEqual(toolListing());
-  });
-
-  test('describe of a tool that is not there is exit 1', async () => {
-    expect(await command({}, 'describe', 'mcp__files__nope')).toMatchObject({
-      exit: 1,
-      err: expect.stringContaining('UNKNOWN_TOOL') as string,
-    });
-  });
-
+describe('test and explain', () => {
   test('test is exit 0 for a server that answers', async () => {
     const ran = await command({}, 'test', 'files', '--json');
     expect(ran.exit).toBe(0);

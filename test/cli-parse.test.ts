@@ -2,7 +2,16 @@ import { describe, expect, test } from 'vitest';
 import { parseCommandLine } from '../adapters/cli/parse.js';
 
 const read = (...argv: string[]) => parseCommandLine(argv);
-const flags = { trust: false, enable: [], approve: [], json: false, connect: false, once: false };
+const flags = {
+  trust: false,
+  enable: [],
+  approve: [],
+  json: false,
+  connect: false,
+  once: false,
+  yes: false,
+  direct: false,
+};
 
 describe('the command line', () => {
   test('reads a command, its operands and the common options in any order', () => {
@@ -25,13 +34,26 @@ describe('the command line', () => {
     expect(read('search', 'read', 'file')).toMatchObject({ kind: 'run', operands: ['read', 'file'] });
   });
 
-  test('shows help and version whatever else is there', () => {
-    expect(read('--help')).toEqual({ kind: 'help' });
-    expect(read('call', '-h')).toEqual({ kind: 'help' });
+  test('shows help, of the command that is named, and the version, whatever else is there', () => {
+    expect(read('--help')).toEqual({ kind: 'help', command: null });
+    expect(read('help')).toEqual({ kind: 'help', command: null });
+    expect(read('call', '-h')).toEqual({ kind: 'help', command: 'call' });
+    expect(read('help', 'call')).toEqual({ kind: 'help', command: 'call' });
+    expect(read('nope', '--help')).toEqual({ kind: 'help', command: null });
     expect(read('--version')).toEqual({ kind: 'version' });
   });
 
-  test.each(['serve', 'enable', 'disable', 'trust', 'untrust', 'remote', 'remove', 'authorize', 'import'])(
+  test('serves when no command is given', () => {
+    expect(read()).toEqual({ kind: 'run', command: 'serve', operands: [], flags });
+    expect(read('--direct', '--http', '0')).toMatchObject({ command: 'serve', flags: { direct: true, http: 0 } });
+  });
+
+  test('takes the decisions that are kept', () => {
+    expect(read('remote', 'off')).toMatchObject({ kind: 'run', command: 'remote', operands: ['off'] });
+    expect(read('remove', 'files', '--yes')).toMatchObject({ command: 'remove', operands: ['files'], flags: { yes: true } });
+  });
+
+  test.each(['authorize', 'import'])(
     'says that this version does not have "%s", even with options it will have one day',
     (command) => {
       expect(read('--workspace', '.', command, 'x', '--port', '1')).toEqual({
@@ -40,10 +62,6 @@ describe('the command line', () => {
       });
     },
   );
-
-  test('says that nothing typed means a command this version does not have', () => {
-    expect(read()).toMatchObject({ kind: 'usage', message: expect.stringContaining('serve') as string });
-  });
 
   test.each([
     [['nope'], 'no command "nope"'],
@@ -59,6 +77,23 @@ describe('the command line', () => {
     [['status', '--json=yes'], '--json'],
     [['search', 'x', '--connect'], '--connect belongs to "status"'],
     [['status', '--once'], '--once belongs to "example"'],
+    [['status', '--yes'], '--yes belongs to "remove"'],
+    [['status', '--direct'], '--direct belongs to "serve"'],
+    [['status', '--http', '1'], '--http belongs to "serve"'],
+    [['--connect'], '--connect belongs to "status"'],
+    [['serve', '--json'], 'no --json'],
+    [['serve', 'x'], 'takes no operand'],
+    [['remote'], 'needs on or off'],
+    [['remote', 'maybe'], 'needs on or off, not "maybe"'],
+    [['enable'], 'needs SERVER'],
+    [['remove', 'a', 'b'], 'takes SERVER'],
+    [['trust', '--trust'], 'for one run'],
+    [['enable', 'a', '--trust'], 'for one run'],
+    [['disable', 'a', '--enable', 'a'], 'for one run'],
+    [['untrust', '--approve', 'f'], 'for one run'],
+    [['help', 'nope'], 'no command "nope"'],
+    [['help', 'import'], 'does not have the command "import"'],
+    [['help', 'call', 'test'], 'takes one command'],
     [['example', '--user-config', 'f'], '"example" brings its own'],
     [['example', '--json'], 'no --json'],
   ])('refuses %j', (argv, message) => {
@@ -75,12 +110,22 @@ describe('the command line', () => {
     },
   );
 
-  test.each(['--workspace', '--user-config', '--state-dir', '--timeout'])('refuses %s twice rather than pick one', (option) => {
-    expect(read('status', option, '1', option, '2')).toMatchObject({
+  test.each(['-1', '65536', '1e3', '', ' 80', 'http'])('refuses --http=%s rather than guess', (text) => {
+    expect(read('serve', `--http=${text}`)).toMatchObject({
       kind: 'usage',
-      message: `${option} is given 2 times and counts once.`,
+      message: expect.stringContaining('--http') as string,
     });
   });
+
+  test.each(['--workspace', '--user-config', '--state-dir', '--timeout', '--http'])(
+    'refuses %s twice rather than pick one',
+    (option) => {
+      expect(read('status', option, '1', option, '2')).toMatchObject({
+        kind: 'usage',
+        message: `${option} is given 2 times and counts once.`,
+      });
+    },
+  );
 
   test('repeats nothing raw that could move a cursor (S094)', () => {
     const { message } = read('\u001b[2Jx') as { readonly message: string };

@@ -105,7 +105,7 @@ describe('the status', () => {
     expect(text).toMatch(/^SERVER +LAYER +PHASE +TOOLS +RESOURCES +PROMPTS +PID +GEN +WHY$/m);
     expect(text).toMatch(/^files +user +ready +2 +0 +- +4242 +1$/m);
     expect(text).toMatch(/^project +workspace +idle +- +0 +- +- +0 +untrusted$/m);
-    expect(text).toContain('project: Look at what it would run; if you trust this workspace, run again with --trust.');
+    expect(text).toContain('project: Look at what it would run; if you trust this workspace, run `mcp-supervisor trust`.');
   });
 
   test('names file, line, column and key of every fault', () => {
@@ -151,10 +151,10 @@ describe('the status', () => {
 
   test.each([
     [{ phase: 'approving', fingerprint: 'abc' }, '--approve abc'],
-    [{ phase: 'idle', blockedBy: 'untrusted' }, '--trust'],
-    [{ phase: 'idle', blockedBy: 'disabled' }, '--enable files'],
+    [{ phase: 'idle', blockedBy: 'untrusted' }, '`mcp-supervisor trust`'],
+    [{ phase: 'idle', blockedBy: 'disabled' }, '`mcp-supervisor enable files`'],
     [{ phase: 'idle', blockedBy: 'denied' }, 'mcp-supervisor test files'],
-    [{ phase: 'idle', blockedBy: 'remoteOff' }, '"remote"'],
+    [{ phase: 'idle', blockedBy: 'remoteOff' }, '`mcp-supervisor remote on`'],
     [{ phase: 'idle', blockedBy: 'shadowed' }, 'higher layer'],
     [{ phase: 'idle', blockedBy: 'refused', error: failure('REFUSED_ENV', 'PATH is refused', 'remove PATH') }, 'remove PATH'],
   ] as const)('tells how to open the gate of %j', (over, words) => {
@@ -184,7 +184,7 @@ describe('the status', () => {
       const shut = decideCandidates([here], { ...facts, ...shutBy }).get('workspace/files')?.shut;
       const way = howToOpen(serverStatus({ phase: 'idle', blockedBy: shut?.gate ?? null }));
       expect(way).toBe(shut?.failure.hint);
-      expect(way).not.toMatch(/mcp-supervisor (trust|enable|disable|remote)/);
+      expect(way).toContain(shut?.gate === 'disabled' ? 'enable files' : 'mcp-supervisor');
     }
   });
 

@@ -58,7 +58,8 @@ async function fingerprintIn({ run }: Place): Promise<string> {
   return question.fingerprint;
 }
 
-describe('the way to a server of a workspace', () => {
+// A test may be several runs of the command, each a process of its own.
+describe('the way to a server of a workspace', { timeout: 120_000 }, () => {
   test('begins untrusted: shown, and nothing is started (S001)', async () => {
     const here = await place();
     const end = await here.run('status', '--json');
@@ -111,12 +112,12 @@ describe('the way to a server of a workspace', () => {
     expect(pids.filter(isAlive)).toEqual([]);
   });
 
-  test('lets its tools be found and called once it is open', async () => {
+  test('lets its tools be called once it is open, and found without a start after that', async () => {
     const here = await place();
     const approved = [...open, '--approve', await fingerprintIn(here)];
     const called = await here.run('call', 'mcp__project__echo', '{"message":"hi"}', ...approved);
     expect(called).toMatchObject({ exit: 0, out: 'Echo: hi\n', err: '' });
-    const found = await here.run('search', 'echo', '--json', ...approved);
+    const found = await here.run('search', 'echo', '--json', ...open);
     expect(parsed(found)).toMatchObject({ tools: [{ name: 'mcp__project__echo' }] });
   });
 
@@ -138,11 +139,13 @@ describe('the way to a server of a workspace', () => {
   });
 });
 
-describe('one-shot commands', () => {
+describe('one-shot commands', { timeout: 120_000 }, () => {
   const entry = { command: process.execPath, args: [everything, 'stdio'] };
 
-  test('search, describe and call reach a real tool', async () => {
+  test('search and describe know what was listed before, and call reaches a real tool', async () => {
     const here = await place({ mcpServers: { every: entry } });
+    expect((await here.run('search', 'echo')).exit).toBe(4);
+    expect((await here.run('test', 'every')).exit).toBe(0);
     const found = await here.run('search', 'echo', '--json');
     expect(found.exit).toBe(0);
     expect(parsed(found)).toMatchObject({ tools: [{ name: 'mcp__every__echo' }] });
@@ -203,13 +206,13 @@ describe('one-shot commands', () => {
 
   test('a slip of the command line is exit 2 with nothing on stdout', async () => {
     const here = await place();
-    const ends = await Promise.all([here.run('nope'), here.run('serve'), here.run('call', 'x', '{oops')]);
+    const ends = await Promise.all([here.run('nope'), here.run('authorize', 'x'), here.run('call', 'x', '{oops')]);
     expect(ends.map(({ exit, out }) => [exit, out])).toEqual([
       [2, ''],
       [2, ''],
       [2, ''],
     ]);
-    expect(ends[1].err).toContain('This version does not have the command "serve".');
+    expect(ends[1].err).toContain('This version does not have the command "authorize".');
   });
 
   test.each([

@@ -50,11 +50,20 @@ describe('the approval card', () => {
       layer,
       transport: 'http',
       fingerprint,
-      url: 'https://x.test/',
-      headers: [{ name: 'X-A', digest: 'd1' }],
+      url: 'https://x.test/mcp?team=a\u202eb',
+      headers: [
+        { name: 'Authorization', digest: 'd1' },
+        { name: 'X-A', digest: 'd2' },
+      ],
       notes: [],
     };
-    expect(renderQuestion({ ...question(), card: remote } as Question)).toContain('  headers      "X-A" is a secret, digest d1');
+    expect(renderQuestion({ ...question(), card: remote } as Question)).toEqual([
+      'Server "project" of layer "workspace", over http',
+      '  url          "https://x.test/mcp?team=a\\u202eb"',
+      '  headers      "Authorization" is a secret, digest d1',
+      '               "X-A" is a secret, digest d2',
+      `  fingerprint  ${fingerprint}`,
+    ]);
   });
 
   test('shows a payload at the end of 10,000 characters, uncut (S007)', () => {

@@ -1,10 +1,6 @@
 import { supervisorError } from '../../actors/errors.js';
+import { serversNamedIn } from './full-name.js';
 import type { Session } from './session.js';
-
-/** The ids that a full name `mcp__<server>__<tool>` can stand for; usually one. */
-export function serversNamedIn(name: string, ids: readonly string[]): readonly string[] {
-  return ids.filter((id) => name.startsWith(`mcp__${id}__`));
-}
 
 /**
  * Has the tools listed that a full name may belong to. A full name holds the whole id of its server, so one known server

@@ -36,11 +36,17 @@ export function write(stream: Writable, text: string): Promise<void> {
   return new Promise((resolve) => stream.write(text, () => resolve()));
 }
 
-/** Colours are for people: a terminal, and no NO_COLOR. */
+/** A terminal that can move its cursor and clear a line. */
+export const hasCursor = (stream: Output, env: Io['env']): boolean => stream.isTTY === true && env['TERM'] !== 'dumb';
+
+/** Colours are for people: a terminal that knows them, and no NO_COLOR. */
 export function hasColour(stream: Output, env: Io['env']): boolean {
   const refused = env['NO_COLOR'] !== undefined && env['NO_COLOR'] !== '';
-  return stream.isTTY === true && !refused && env['TERM'] !== 'dumb';
+  return hasCursor(stream, env) && !refused;
 }
+
+/** A question can be asked where a person both reads and types; stdout may go into a file. */
+export const canAsk = ({ stdin, stderr }: Io): boolean => stdin.isTTY === true && stderr.isTTY === true;
 
 /** How wide the terminal is; one that does not say, or says 0, has 80 columns. */
 export const columnsOf = ({ columns }: Output): number => (columns === undefined || columns < 1 ? 80 : columns);

@@ -1,8 +1,6 @@
 import { parseArgs } from 'node:util';
 import { visibleLine } from '../shared/visible-text.js';
 
-export type CommandName = 'status' | 'search' | 'describe' | 'call' | 'test' | 'explain' | 'example';
-
 /** What every command understands. */
 export interface Flags {
   readonly workspace?: string;
@@ -17,10 +15,16 @@ export interface Flags {
   readonly connect: boolean;
   /** `example` only. */
   readonly once: boolean;
+  /** `remove` only: the question is answered already. */
+  readonly yes: boolean;
+  /** `serve` only: allowed tools under their full names in place of the gateway tool. */
+  readonly direct: boolean;
+  /** `serve` only: the port of 127.0.0.1 to serve on instead of stdin and stdout; 0 is any free one. */
+  readonly http?: number;
 }
 
 export type Invocation =
-  | { readonly kind: 'help' }
+  | { readonly kind: 'help'; readonly command: CommandName | null }
   | { readonly kind: 'version' }
   | { readonly kind: 'usage'; readonly message: string }
   | { readonly kind: 'run'; readonly command: CommandName; readonly operands: readonly string[]; readonly flags: Flags };
@@ -34,6 +38,9 @@ const OPTIONS = {
   approve: { type: 'string', multiple: true },
   connect: { type: 'boolean' },
   once: { type: 'boolean' },
+  yes: { type: 'boolean' },
+  direct: { type: 'boolean' },
+  http: { type: 'string', multiple: true },
   json: { type: 'boolean' },
   timeout: { type: 'string', multiple: true },
   help: { type: 'boolean', short: 'h' },
@@ -41,29 +48,32 @@ const OPTIONS = {
 } as const;
 
 /** Operands a command takes: at least, at most, and what they are called. */
-const OPERANDS: Readonly<Record<CommandName, readonly [least: number, most: number, names: string]>> = {
+const OPERANDS = {
+  serve: [0, 0, ''],
   status: [0, 0, ''],
   search: [1, Number.POSITIVE_INFINITY, 'QUERY'],
   describe: [1, 1, 'NAME'],
   call: [1, 2, 'NAME [ARGS]'],
   test: [1, 1, 'SERVER'],
   explain: [1, 1, 'NAME'],
+  enable: [1, 1, 'SERVER'],
+  disable: [1, 1, 'SERVER'],
+  trust: [0, 0, ''],
+  untrust: [0, 0, ''],
+  remote: [1, 1, 'on or off'],
+  remove: [1, 1, 'SERVER'],
   example: [0, 0, ''],
-};
+} as const satisfies Readonly<Record<string, readonly [least: number, most: number, names: string]>>;
+
+export type CommandName = keyof typeof OPERANDS;
+export const COMMANDS = Object.keys(OPERANDS) as readonly CommandName[];
 
 /** Named in the documentation, not part of this version. */
-const LATER: ReadonlySet<string> = new Set([
-  'serve',
-  'enable',
-  'disable',
-  'trust',
-  'untrust',
-  'remote',
-  'remove',
-  'authorize',
-  'import',
-]);
+const LATER: ReadonlySet<string> = new Set(['authorize', 'import']);
+/** What they decide is kept; `--trust`, `--enable` and `--approve` are for one run. */
+const DECIDING: ReadonlySet<CommandName> = new Set(['enable', 'disable', 'trust', 'untrust', 'remote', 'remove']);
 const TIMEOUT_MS_MAX = 2 ** 31 - 1;
+const PORT_MAX = 65_535;
 
 /**
  * Reads a command line. Refuses what it does not know, what is given twice though it counts once, and options of another
@@ -74,13 +84,14 @@ export function parseCommandLine(argv: readonly string[]): Invocation {
   if (command !== undefined && LATER.has(command)) return usage(`This version does not have the command "${command}".`);
   try {
     const { values, positionals } = parseArgs({ args: [...argv], options: OPTIONS, allowPositionals: true, strict: true });
-    if (values.help === true) return { kind: 'help' };
+    const [name = 'serve', ...operands] = positionals;
+    if (name === 'help') return helpOf(operands);
+    if (values.help === true) return { kind: 'help', command: positionals.length > 0 && isCommand(name) ? name : null };
     if (values.version === true) return { kind: 'version' };
-    const [name, ...operands] = positionals;
-    if (name === undefined) return usage('Without a command it would be "serve", which this version does not have.');
-    if (!isCommand(name)) return usage(`There is no command "${visibleLine(name)}".`);
+    if (!isCommand(name)) return usage(unknownCommand(name));
     const flags = flagsFrom(values);
-    checkFit(name, operands, flags);
+    checkOperands(name, operands);
+    checkFlags(name, flags);
     return { kind: 'run', command: name, operands, flags };
   } catch (error) {
     return usage(visibleLine(error instanceof Error ? error.message : String(error)));
@@ -89,6 +100,14 @@ export function parseCommandLine(argv: readonly string[]): Invocation {
 
 const usage = (message: string): Invocation => ({ kind: 'usage', message });
 const isCommand = (name: string): name is CommandName => Object.hasOwn(OPERANDS, name);
+const unknownCommand = (name: string): string => `There is no command "${visibleLine(name)}".`;
+
+function helpOf([name, ...others]: readonly string[]): Invocation {
+  if (name === undefined) return { kind: 'help', command: null };
+  if (LATER.has(name)) return usage(`This version does not have the command "${name}".`);
+  if (!isCommand(name)) return usage(unknownCommand(name));
+  return others.length === 0 ? { kind: 'help', command: name } : usage('"help" takes one command.');
+}
 
 /** The first operand, whatever options stand around it: a command of another version may have options of its own. */
 function commandIn(argv: readonly string[]): string | undefined {
@@ -102,16 +121,20 @@ function flagsFrom(values: Values): Flags {
   const userConfig = single('--user-config', values['user-config']);
   const stateDir = single('--state-dir', values['state-dir']);
   const timeout = single('--timeout', values.timeout);
+  const http = single('--http', values.http);
   return {
     ...(workspace === undefined ? {} : { workspace }),
     ...(userConfig === undefined ? {} : { userConfig }),
     ...(stateDir === undefined ? {} : { stateDir }),
-    ...(timeout === undefined ? {} : { timeoutMs: milliseconds(timeout) }),
+    ...(timeout === undefined ? {} : { timeoutMs: wholeNumber('--timeout', timeout, 'milliseconds', 1, TIMEOUT_MS_MAX) }),
+    ...(http === undefined ? {} : { http: wholeNumber('--http', http, 'port', 0, PORT_MAX) }),
     trust: values.trust === true,
     enable: filled('--enable', values.enable ?? []),
     approve: filled('--approve', values.approve ?? []),
     connect: values.connect === true,
     once: values.once === true,
+    yes: values.yes === true,
+    direct: values.direct === true,
     json: values.json === true,
   };
 }
@@ -127,21 +150,37 @@ function filled(option: string, given: readonly string[]): readonly string[] {
   return given;
 }
 
-function milliseconds(text: string): number {
-  const value = /^\d{1,10}$/.test(text) ? Number(text) : 0;
-  if (value < 1 || value > TIMEOUT_MS_MAX)
-    throw new Error(`--timeout takes whole milliseconds from 1 to ${TIMEOUT_MS_MAX}, not "${text}".`);
+function wholeNumber(option: string, text: string, unit: string, least: number, most: number): number {
+  const value = /^\d{1,10}$/.test(text) ? Number(text) : -1;
+  if (value < least || value > most) throw new Error(`${option} takes a whole ${unit} from ${least} to ${most}, not "${text}".`);
   return value;
 }
 
-function checkFit(command: CommandName, operands: readonly string[], flags: Flags): void {
+function checkOperands(command: CommandName, operands: readonly string[]): void {
   const [least, most, names] = OPERANDS[command];
+  const [first] = operands;
   if (operands.length < least) throw new Error(`"${command}" needs ${names}.`);
   if (operands.length > most)
     throw new Error(`"${command}" takes ${names === '' ? 'no operand' : names}, not "${operands.at(-1) ?? ''}" as well.`);
   if (operands.includes('')) throw new Error(`"${command}" needs ${names}, not an empty text.`);
-  if (flags.connect && command !== 'status') throw new Error('--connect belongs to "status".');
-  if (flags.once && command !== 'example') throw new Error('--once belongs to "example".');
+  if (command === 'remote' && first !== 'on' && first !== 'off')
+    throw new Error(`"remote" needs on or off, not "${first ?? ''}".`);
+}
+
+function checkFlags(command: CommandName, flags: Flags): void {
+  const owners = [
+    ['--connect', flags.connect, 'status'],
+    ['--once', flags.once, 'example'],
+    ['--yes', flags.yes, 'remove'],
+    ['--direct', flags.direct, 'serve'],
+    ['--http', flags.http !== undefined, 'serve'],
+  ] as const;
+  for (const [option, isGiven, owner] of owners) {
+    if (isGiven && command !== owner) throw new Error(`${option} belongs to "${owner}".`);
+  }
+  if (DECIDING.has(command) && (flags.trust || flags.enable.length > 0 || flags.approve.length > 0))
+    throw new Error(`What "${command}" decides is kept; --trust, --enable and --approve are for one run.`);
+  if (command === 'serve' && flags.json) throw new Error('"serve" speaks JSON-RPC and has no --json.');
   if (command === 'example') checkExample(flags);
 }
 

@@ -1,8 +1,8 @@
 import { visibleLine } from '../shared/visible-text.js';
-import { columnsOf, type Output, write } from './io.js';
+import { columnsOf, hasCursor, type Io, write } from './io.js';
 import type { WorkspaceStatus } from './library.js';
 
-/** One line on a terminal's stderr that says what is being waited for; silent anywhere else. */
+/** One line on a terminal's stderr that says what is being waited for; silent anywhere else, and on a dumb terminal. */
 export interface Progress {
   readonly show: (status: WorkspaceStatus) => void;
   /** A sentence of a server about its own work. */
@@ -16,17 +16,18 @@ export interface Progress {
 
 const CLEAR_LINE = '\r\u001b[2K';
 
-export function createProgress(output: Output): Progress {
+export function createProgress({ stderr: output, env }: Io): Progress {
+  const isOn = hasCursor(output, env);
   let shown = '';
   let isPaused = false;
   let hasEnded = false;
   const draw = (line: string): void => {
-    if (output.isTTY !== true || hasEnded || line === shown) return;
+    if (!isOn || hasEnded || line === shown) return;
     shown = line;
     void write(output, CLEAR_LINE + line);
   };
   const showLine = (line: string): void => {
-    if (!isPaused) draw(line.slice(0, columnsOf(output) - 1));
+    if (!isPaused) draw(cutTo(columnsOf(output) - 1, line));
   };
   return {
     show: (status) => showLine(progressLine(status)),
@@ -43,6 +44,18 @@ export function createProgress(output: Output): Progress {
       hasEnded = true;
     },
   };
+}
+
+/** A line that wraps cannot be cleared: what may take two columns counts as two. */
+function cutTo(columns: number, text: string): string {
+  let left = columns;
+  let cut = '';
+  for (const character of text) {
+    left -= (character.codePointAt(0) ?? 0) < 0x1100 ? 1 : 2;
+    if (left < 0) break;
+    cut += character;
+  }
+  return cut;
 }
 
 /** Empty when nothing is under way. */

@@ -26,18 +26,20 @@ const COLOURS: Readonly<Record<Phase, Colour>> = {
   failed: 'red',
 };
 
+/** How a status is shown; `howToOpen` where a gate is opened in another way than by the commands. */
+export interface StatusStyle {
+  readonly colour: boolean;
+  readonly howToOpen?: (server: ServerStatus) => string | null;
+}
+
 /** The status for people: the workspace, its faults, the table, what each shut gate needs, and the open questions. */
-export function renderStatus(
-  status: WorkspaceStatus,
-  questions: readonly Question[],
-  options: { readonly colour: boolean },
-): string[] {
+export function renderStatus(status: WorkspaceStatus, questions: readonly Question[], options: StatusStyle): string[] {
   const cards = questions.flatMap((question) => ['', ...renderQuestion(question)]);
   return [
     ...renderHead(status, options.colour),
     '',
     ...renderServers(status.servers, options),
-    ...renderNotes(status.servers),
+    ...renderNotes(status.servers, options.howToOpen ?? howToOpen),
     ...cards,
   ];
 }
@@ -82,9 +84,9 @@ function serverRow(server: ServerStatus): Cell[] {
 }
 
 /** One server on one line, with what to do about it, where there is no screen to redraw. */
-export function renderServerLine(server: ServerStatus): string {
+export function renderServerLine(server: ServerStatus, wayOf: NonNullable<StatusStyle['howToOpen']> = howToOpen): string {
   const why = whyNotReady(server);
-  const way = server.blockedBy === null && server.phase !== 'approving' && server.phase !== 'failed' ? null : howToOpen(server);
+  const way = server.blockedBy === null && server.phase !== 'approving' && server.phase !== 'failed' ? null : wayOf(server);
   const tools =
     server.phase === 'ready' ? `${count(server.tools)} tools, pid ${server.pid ?? '-'}, generation ${server.generation}` : '';
   return visibleLine([server.id, server.phase, why, tools, way ?? ''].filter((part) => part !== '').join('  '));
@@ -115,10 +117,10 @@ function whyNotReady({ phase, blockedBy, stage, error, tools }: ServerStatus): s
 }
 
 /** A line for every server that a person can do something about or has to know something of. */
-function renderNotes(servers: readonly ServerStatus[]): string[] {
+function renderNotes(servers: readonly ServerStatus[], wayOf: NonNullable<StatusStyle['howToOpen']>): string[] {
   const notes = servers.flatMap((server) => {
     const problem = server.error === null || server.phase === 'ready' ? [] : [server.error.message];
-    const way = howToOpen(server);
+    const way = wayOf(server);
     const help = way === null || problem.includes(way) ? [] : [way];
     const skipped = server.tools.skipped.length;
     const left = skipped === 0 ? [] : [`${skipped} tool${skipped === 1 ? '' : 's'} left out: ${skippedNames(server)}.`];

@@ -1,86 +1,117 @@
-import { SupervisorError } from '../../actors/errors.js';
-import type { Failure } from '../../machines/vocabulary.js';
-import { visibleText } from '../shared/visible-text.js';
-import { callCommand, parseArguments } from './commands/call.js';
-import { describeCommand } from './commands/describe.js';
-import { exampleCommand } from './commands/example.js';
-import { explainCommand } from './commands/explain.js';
-import { searchCommand } from './commands/search.js';
-import { statusCommand } from './commands/status.js';
-import { testCommand } from './commands/test.js';
-import { EXIT, exitCodeOf } from './exit-codes.js';
-import { Interrupted, type Io, write } from './io.js';
-import { packageRoot } from './package-root.js';
-import { type Flags, type Invocation, parseCommandLine } from './parse.js';
-import { failureJson, failureText, jsonLine } from './report.js';
-import { withWorkspace } from './session.js';
-import { USAGE } from './usage.js';
-import { UsageError } from './usage-error.js';
+import { EXIT } from './exit-codes.js';
+import { type Io, write } from './io.js';
+import { type Invocation, parseCommandLine } from './parse.js';
+import type { Session, SessionOptions } from './session.js';
+
+type Run = Extract<Invocation, { kind: 'run' }>;
 
 /**
  * One run of the command: settles with its exit code when all output is written and nothing that it started is left.
- * Never rejects.
+ * Never rejects. Everything beyond the command line is loaded when it is needed: a search does not wait for what it does
+ * not use.
  */
 export async function run(argv: readonly string[], io: Io): Promise<number> {
   const invocation = parseCommandLine(argv);
   switch (invocation.kind) {
-    case 'help':
-      await write(io.stdout, USAGE);
+    case 'help': {
+      const { helpPage } = await import('./help.js');
+      await write(io.stdout, helpPage(invocation.command));
       return EXIT.done;
-    case 'version':
+    }
+    case 'version': {
+      const { packageRoot } = await import('./package-root.js');
       await write(io.stdout, `${packageRoot().version}\n`);
       return EXIT.done;
-    case 'usage':
+    }
+    case 'usage': {
+      const { complainOfUsage } = await import('./failures.js');
       return complainOfUsage(io, invocation.message);
+    }
     case 'run':
       try {
         return await dispatch(invocation, io);
       } catch (error) {
+        const { explainEnd } = await import('./failures.js');
         return await explainEnd(error, invocation.flags, io);
       }
   }
 }
 
-/** Commands that connect may ask on the terminal; the others leave questions open. */
-async function dispatch({ command, operands, flags }: Extract<Invocation, { kind: 'run' }>, io: Io): Promise<number> {
-  const [name = ''] = operands;
-  const connects = { asks: true, discover: false };
-  const looks = { asks: false, discover: false };
+async function dispatch(invocation: Run, io: Io): Promise<number> {
+  const { command, operands, flags } = invocation;
   switch (command) {
-    case 'status':
-      return withWorkspace(io, flags, flags.connect ? connects : looks, statusCommand);
-    case 'explain':
-      return withWorkspace(io, flags, looks, (session) => explainCommand(session, name));
-    case 'search':
-      return withWorkspace(io, flags, connects, (session) => searchCommand(session, operands.join(' ')));
-    case 'describe':
-      return withWorkspace(io, flags, connects, (session) => describeCommand(session, name));
-    case 'call': {
-      const args = parseArguments(operands[1]);
-      return withWorkspace(io, flags, connects, (session) => callCommand(session, name, args));
+    case 'serve': {
+      const { serveCommand } = await import('./commands/serve.js');
+      return serveCommand(io, flags);
     }
-    case 'test':
-      return withWorkspace(io, flags, connects, (session) => testCommand(session, name));
-    case 'example':
+    case 'search': {
+      const { searchCommand } = await import('./commands/search.js');
+      return searchCommand(io, flags, operands);
+    }
+    case 'describe': {
+      const { describeCommand } = await import('./commands/describe.js');
+      return describeCommand(io, flags, operands);
+    }
+    case 'example': {
+      const { exampleCommand } = await import('./commands/example.js');
       return exampleCommand(io, flags);
+    }
+    default: {
+      const { options, body } = await inWorkspace({ ...invocation, command });
+      const { withWorkspace } = await import('./session.js');
+      return withWorkspace(io, flags, options, body);
+    }
   }
 }
 
-async function explainEnd(error: unknown, flags: Flags, io: Io): Promise<number> {
-  if (error instanceof Interrupted) return error.exitCode;
-  if (error instanceof UsageError) return complainOfUsage(io, error.message);
-  if (SupervisorError.is(error)) return reportFailure(error.toFailure(), flags, io);
-  await write(io.stderr, `bug: ${visibleText(error instanceof Error ? (error.stack ?? error.message) : String(error))}\n`);
-  return EXIT.failed;
+interface WorkspaceCommand {
+  readonly options: SessionOptions;
+  readonly body: (session: Session) => Promise<number>;
 }
 
-async function reportFailure(problem: Failure, { json }: Flags, io: Io): Promise<number> {
-  if (json) await write(io.stdout, jsonLine({ ok: false, error: failureJson(problem) }));
-  else await write(io.stderr, failureText(problem));
-  return exitCodeOf(problem);
-}
+type InWorkspace = Run & { readonly command: Exclude<Run['command'], 'serve' | 'search' | 'describe' | 'example'> };
 
-async function complainOfUsage(io: Io, message: string): Promise<number> {
-  await write(io.stderr, `${visibleText(message)}\nmcp-supervisor --help shows what there is.\n`);
-  return EXIT.usage;
+/** Commands that connect may ask on the terminal, about what they name; the others leave questions open. */
+async function inWorkspace({ command, operands, flags }: InWorkspace): Promise<WorkspaceCommand> {
+  const [name = '', second] = operands;
+  const looks = { asks: false, discover: false };
+  const names = { asks: true, discover: false, asksAbout: name };
+  switch (command) {
+    case 'status': {
+      const { statusCommand } = await import('./commands/status.js');
+      return { options: { asks: flags.connect, discover: false }, body: statusCommand };
+    }
+    case 'explain': {
+      const { explainCommand } = await import('./commands/explain.js');
+      return { options: looks, body: (session) => explainCommand(session, name) };
+    }
+    case 'call': {
+      const { callCommand, parseArguments } = await import('./commands/call.js');
+      const args = parseArguments(second);
+      return { options: names, body: (session) => callCommand(session, name, args) };
+    }
+    case 'test': {
+      const { testCommand } = await import('./commands/test.js');
+      return { options: names, body: (session) => testCommand(session, name) };
+    }
+    case 'enable':
+    case 'disable': {
+      const { switchCommand } = await import('./commands/switch.js');
+      const isOn = command === 'enable';
+      return { options: isOn ? names : looks, body: (session) => switchCommand(session, name, isOn) };
+    }
+    case 'trust':
+    case 'untrust': {
+      const { trustCommand } = await import('./commands/trust.js');
+      return { options: looks, body: (session) => trustCommand(session, command === 'trust') };
+    }
+    case 'remote': {
+      const { remoteCommand } = await import('./commands/remote.js');
+      return { options: looks, body: (session) => remoteCommand(session, name === 'on') };
+    }
+    case 'remove': {
+      const { removeCommand } = await import('./commands/remove.js');
+      return { options: looks, body: (session) => removeCommand(session, name) };
+    }
+  }
 }

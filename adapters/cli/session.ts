@@ -1,18 +1,18 @@
-import { stat } from 'node:fs/promises';
-import { resolve } from 'node:path';
-import { supervisorError } from '../../actors/errors.js';
 import { quoted } from '../shared/visible-text.js';
 import { createDeadline, type Deadline } from './deadline.js';
-import { hasColour, type Io, unlessAborted, write } from './io.js';
+import { serversNamedIn } from './full-name.js';
+import { canAsk, hasColour, type Io, unlessAborted, write } from './io.js';
 import type { CreateSupervisor, Supervisor, SupervisorPaths, Workspace, WorkspaceStatus } from './library.js';
 import type { Flags } from './parse.js';
+import { directory, pathsFrom } from './places.js';
 import { createProgress, type Progress } from './progress.js';
 import { createTerminalPrompt, type TerminalPrompt } from './terminal-prompt.js';
-import { UsageError } from './usage-error.js';
 
 export interface SessionOptions {
   /** Questions are asked on the terminal; commands that start nothing leave them open. */
   readonly asks: boolean;
+  /** Asks about this server alone, given by its id or by the full name of a tool. Absent: about every one. */
+  readonly asksAbout?: string;
   /** Start servers that were never listed once at load. */
   readonly discover: boolean;
   /** Called when the terminal is needed for a question, and when it is free again. */
@@ -23,7 +23,10 @@ export interface SessionOptions {
 export interface Session {
   readonly io: Io;
   readonly flags: Flags;
+  readonly supervisor: Supervisor;
   readonly workspace: Workspace;
+  /** Null where nobody can be asked, or is not to be. */
+  readonly prompt: TerminalPrompt | null;
   readonly deadline: Deadline;
   readonly progress: Progress;
   readonly colour: boolean;
@@ -35,6 +38,8 @@ export interface Session {
   readonly inTime: <T>(work: Promise<T>) => Promise<T>;
   /** The status once it is known what would run and every question is on the table; starts nothing. */
   readonly vetted: () => Promise<WorkspaceStatus>;
+  /** The same, and once every question on the terminal is answered; elsewhere they stay open. */
+  readonly answered: () => Promise<WorkspaceStatus>;
   /** Connects every server with open gates, those included that a person approves on the way. */
   readonly connectAll: () => Promise<WorkspaceStatus>;
 }
@@ -52,7 +57,7 @@ export async function withWorkspace(
   const root = await directory(io, flags);
   const paths = await pathsFrom(io, flags);
   const deadline = createDeadline(flags.timeoutMs);
-  const progress = createProgress(io.stderr);
+  const progress = createProgress(io);
   const prompt = options.asks ? promptOn(io, deadline, progress, options) : null;
   const opened: { supervisor?: Supervisor; unsubscribe?: () => void } = {};
   const unlessInterrupted = <T>(step: Promise<T>): Promise<T> => unlessAborted(io.interrupted, step);
@@ -64,7 +69,7 @@ export async function withWorkspace(
     opened.supervisor = supervisor;
     const trusted = flags.trust ? { trusted: true } : {};
     const workspace = await unlessInterrupted(supervisor.openWorkspace(root, { ...trusted, enable: flags.enable }));
-    const session = sessionOf(io, flags, workspace, deadline, progress, prompt);
+    const session = sessionOf({ io, flags, supervisor, workspace, deadline, progress, prompt }, options);
     await session.inTime(workspace.loaded);
     const watching = workspace.status$.subscribe({ next: progress.show, error: () => progress.end() });
     opened.unsubscribe = () => watching.unsubscribe();
@@ -101,10 +106,15 @@ function create(
   });
 }
 
-/** A channel exists only where a person can both read and type. */
-function promptOn(io: Io, deadline: Deadline, progress: Progress, { onQuestion }: SessionOptions): TerminalPrompt | null {
-  if (io.stdin.isTTY !== true || io.stderr.isTTY !== true) return null;
+function promptOn(
+  io: Io,
+  deadline: Deadline,
+  progress: Progress,
+  { onQuestion, asksAbout }: SessionOptions,
+): TerminalPrompt | null {
+  if (!canAsk(io)) return null;
   return createTerminalPrompt(io.stdin, io.stderr, {
+    isAsked: ({ server }) => isAbout(server, asksAbout),
     asking: () => {
       deadline.pause();
       progress.pause();
@@ -118,14 +128,13 @@ function promptOn(io: Io, deadline: Deadline, progress: Progress, { onQuestion }
   });
 }
 
-function sessionOf(
-  io: Io,
-  flags: Flags,
-  workspace: Workspace,
-  deadline: Deadline,
-  progress: Progress,
-  prompt: TerminalPrompt | null,
-): Session {
+const isAbout = (server: string, name: string | undefined): boolean =>
+  name === undefined || name === server || serversNamedIn(name, [server]).length > 0;
+
+type SessionParts = Pick<Session, 'io' | 'flags' | 'supervisor' | 'workspace' | 'deadline' | 'progress' | 'prompt'>;
+
+function sessionOf(parts: SessionParts, { asksAbout }: SessionOptions): Session {
+  const { io, workspace, deadline, progress, prompt } = parts;
   const ending = AbortSignal.any([deadline.signal, io.interrupted]);
   const inTime = <T>(work: Promise<T>): Promise<T> => unlessAborted(ending, work);
   const put = async (stream: Io['stdout'], text: string): Promise<void> => {
@@ -134,26 +143,31 @@ function sessionOf(
     await write(stream, text);
     progress.resume();
   };
+  const isAsking = ({ servers }: WorkspaceStatus): boolean =>
+    prompt !== null && servers.some(({ id, phase }) => phase === 'approving' && isAbout(id, asksAbout));
   const connectAll = async (): Promise<WorkspaceStatus> => {
     let status = await inTime(workspace.connectAll());
     // A yes on the terminal may come after the others have settled: go round again with what it opened.
-    while (prompt !== null && status.servers.some(({ phase }) => phase === 'approving')) {
-      await unlessAborted(io.interrupted, prompt.idle());
+    while (isAsking(status)) {
+      await unlessAborted(io.interrupted, prompt?.idle() ?? Promise.resolve());
       status = await inTime(workspace.connectAll());
     }
     return status;
   };
   return {
-    io,
-    flags,
-    workspace,
-    deadline,
-    progress,
+    ...parts,
     colour: hasColour(io.stdout, io.env),
     print: (text) => put(io.stdout, text),
     complain: (text) => put(io.stderr, text),
     inTime,
     vetted: () => inTime(statusWhen(workspace, isVetted)),
+    answered: async () => {
+      await inTime(statusWhen(workspace, isVetted));
+      return unlessAborted(
+        io.interrupted,
+        statusWhen(workspace, (status) => !isAsking(status)),
+      );
+    },
     connectAll,
   };
 }
@@ -176,25 +190,6 @@ function statusWhen(workspace: Workspace, isIt: (status: WorkspaceStatus) => boo
       complete: () => resolve(workspace.status()),
     });
   });
-}
-
-async function directory({ cwd }: Io, { workspace }: Flags): Promise<string> {
-  const path = resolve(cwd, workspace ?? '.');
-  const found = await stat(path).catch(() => null);
-  if (found?.isDirectory() !== true) throw new UsageError(`--workspace ${quoted(path)} is not a directory.`);
-  return path;
-}
-
-/** A file that was named has to exist, unlike the default one. */
-async function pathsFrom({ cwd }: Io, { userConfig, stateDir }: Flags): Promise<SupervisorPaths> {
-  const file = userConfig === undefined ? undefined : resolve(cwd, userConfig);
-  if (file !== undefined && (await stat(file).catch(() => null)) === null) {
-    throw supervisorError('CONFIG_UNREADABLE', `--user-config ${file} does not exist or cannot be reached.`);
-  }
-  return {
-    ...(file === undefined ? {} : { userConfig: file }),
-    ...(stateDir === undefined ? {} : { stateDir: resolve(cwd, stateDir) }),
-  };
 }
 
 /** A switch for a server that is not there is a slip of the pen; said, not refused. */

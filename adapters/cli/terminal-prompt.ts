@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline';
 import type { Ask, Question } from '../../actors/ports.js';
 import { renderQuestion } from './approval-card.js';
-import { type Input, type Output, write } from './io.js';
+import { type Input, type Io, type Output, write } from './io.js';
 
 export interface TerminalPrompt {
   readonly ask: Ask;
@@ -17,14 +17,23 @@ export interface PromptHooks {
   answered(): void;
 }
 
+export interface PromptOptions extends PromptHooks {
+  /** Whether to ask this one; any other stays open, as it does where nobody can be asked. Absent: all are asked. */
+  readonly isAsked?: (question: Question) => boolean;
+}
+
 const DROP_MS = 30;
+const LAST_LINE = {
+  server: 'Start it? A yes counts for this run only. Type y or approve: ',
+  call: 'Allow this call? Type y or approve: ',
+} as const;
 const YES: ReadonlySet<string> = new Set(['y', 'approve']);
 
 /**
  * Asks on a terminal, one question at a time. Only `y` or `approve`, typed after the whole card was shown, is a yes for
  * the question on the screen; any other line, the end of input, a withdrawn question and a closed prompt are a no.
  */
-export function createTerminalPrompt(input: Input, output: Output, hooks: PromptHooks): TerminalPrompt {
+export function createTerminalPrompt(input: Input, output: Output, hooks: PromptOptions): TerminalPrompt {
   const closing = new AbortController();
   let waiting = 0;
   let last: Promise<unknown> = Promise.resolve();
@@ -33,10 +42,7 @@ export function createTerminalPrompt(input: Input, output: Output, hooks: Prompt
     if (signal.aborted) return 'deny';
     hooks.asking();
     try {
-      await dropTypedAhead(input);
-      await write(output, `\n${renderQuestion(question).join('\n')}\n`);
-      await write(output, question.kind === 'server' ? 'Start it? Type y or approve: ' : 'Allow this call? Type y or approve: ');
-      const line = await readLine(input, output, signal);
+      const line = await askLine(input, output, `${renderQuestion(question).join('\n')}\n${LAST_LINE[question.kind]}`, signal);
       return line !== null && YES.has(line.trim().toLowerCase()) ? 'approve' : 'deny';
     } finally {
       hooks.answered();
@@ -45,6 +51,7 @@ export function createTerminalPrompt(input: Input, output: Output, hooks: Prompt
 
   return {
     ask: (question, { signal }) => {
+      if (hooks.isAsked?.(question) === false) return untilAborted(signal);
       waiting += 1;
       const mine = last.then(() => answer(question, AbortSignal.any([signal, closing.signal])));
       last = mine
@@ -59,6 +66,26 @@ export function createTerminalPrompt(input: Input, output: Output, hooks: Prompt
     },
     close: () => closing.abort(),
   };
+}
+
+/** Asks once; only `y` or `yes` is a yes, the end of input and an aborted signal are a no. The text is escaped already. */
+export async function confirm({ stdin, stderr }: Io, text: string, signal: AbortSignal): Promise<boolean> {
+  const line = await askLine(stdin, stderr, `${text} [y/N] `, signal);
+  return line !== null && /^y(es)?$/i.test(line.trim());
+}
+
+async function askLine(input: Input, output: Output, text: string, signal: AbortSignal): Promise<string | null> {
+  await dropTypedAhead(input);
+  await write(output, `\n${text}`);
+  return readLine(input, output, signal);
+}
+
+function untilAborted(signal: AbortSignal): Promise<'deny'> {
+  return new Promise((resolve) => {
+    const end = (): void => resolve('deny');
+    if (signal.aborted) end();
+    else signal.addEventListener('abort', end, { once: true });
+  });
 }
 
 /** What was typed before the question could be read answers nothing. */
@@ -78,17 +105,21 @@ function readLine(input: Input, output: Output, signal: AbortSignal): Promise<st
   return new Promise((resolve) => {
     // Not in terminal mode: the system edits the line, and Ctrl-C stays a signal.
     const lines = createInterface({ input, terminal: false });
+    let unanswered = '\n';
     const withdraw = (): void => {
-      void write(output, '\n(withdrawn)\n');
+      unanswered = '\n(withdrawn)\n';
       lines.close();
     };
     signal.addEventListener('abort', withdraw, { once: true });
     lines.once('line', (line) => {
       resolve(line);
+      unanswered = '';
       lines.close();
     });
     lines.once('close', () => {
       signal.removeEventListener('abort', withdraw);
+      // What comes next begins on a line of its own.
+      void write(output, unanswered);
       resolve(null);
     });
   });

@@ -22,8 +22,10 @@ export function serverStatus(over: Partial<ServerStatus> = {}): ServerStatus {
   return {
     id: 'files',
     layer: 'user',
+    file: '/home/me/mcp.json',
     shadowed: [],
     transport: 'stdio',
+    origin: null,
     lifecycle: 'lazy',
     enabled: true,
     phase: 'ready',
@@ -58,17 +60,6 @@ export function workspaceStatus(
   return { workspace: { root: '/repo', trusted: false, remoteEnabled: false, config, ...over }, servers };
 }
 
-export const toolListing = (over: Partial<ToolListing> = {}): ToolListing => ({
-  name: 'mcp__files__read',
-  server: 'files',
-  tool: 'read',
-  description: 'Reads one file.',
-  inputSchema: { type: 'object' },
-  callable: true,
-  cached: false,
-  ...over,
-});
-
 export interface FakeParts {
   readonly status?: WorkspaceStatus;
   readonly tools?: readonly ToolListing[];
@@ -78,11 +69,13 @@ export interface FakeParts {
   readonly loaded?: Promise<void>;
   /** What the status is after `connectAll`. */
   readonly connected?: WorkspaceStatus;
+  /** What comes of a decision, by its line in the log: the status after it, why it could not be kept, or nothing for ever. */
+  readonly decisions?: Readonly<Record<string, WorkspaceStatus | Error | Promise<never>>>;
 }
 
 export interface FakeSupervisor {
   readonly create: (options?: SupervisorOptions) => Supervisor;
-  /** What was asked of it, in order: `open`, `connectAll`, `test files`, `call …`, `close`. */
+  /** What was asked of it, in order: `open`, `connectAll`, `test files`, `enable files`, `trust true`, `call …`, `close`. */
   readonly log: string[];
   /** The options it was created and opened with. */
   readonly given: { options?: SupervisorOptions; workspace?: WorkspaceOptions };
@@ -94,7 +87,14 @@ export function fakeSupervisor(parts: FakeParts = {}): FakeSupervisor {
   const log: string[] = [];
   const given: FakeSupervisor['given'] = {};
   const status$ = new BehaviorSubject(parts.status ?? workspaceStatus());
-  const workspace = fakeWorkspace(parts, log, status$);
+  const decide: Decide = async (line) => {
+    log.push(line);
+    const outcome = parts.decisions?.[line];
+    if (outcome instanceof Error) throw outcome;
+    if (outcome instanceof Promise) await outcome;
+    else if (outcome !== undefined) status$.next(outcome);
+  };
+  const workspace = fakeWorkspace(parts, log, status$, decide);
   const create = (options: SupervisorOptions = {}): Supervisor => {
     given.options = options;
     return {
@@ -103,7 +103,7 @@ export function fakeSupervisor(parts: FakeParts = {}): FakeSupervisor {
         if (workspaceOptions !== undefined) given.workspace = workspaceOptions;
         return workspace;
       },
-      setRemote: () => undefined,
+      setRemote: (on, { persist = false } = {}) => decide(`remote ${on}${persist ? '' : ' for this run'}`),
       close: async () => {
         log.push('close');
       },
@@ -112,7 +112,9 @@ export function fakeSupervisor(parts: FakeParts = {}): FakeSupervisor {
   return { create, log, given, status$ };
 }
 
-function fakeWorkspace(parts: FakeParts, log: string[], status$: BehaviorSubject<WorkspaceStatus>): Workspace {
+type Decide = (line: string) => Promise<void>;
+
+function fakeWorkspace(parts: FakeParts, log: string[], status$: BehaviorSubject<WorkspaceStatus>, decide: Decide): Workspace {
   const statusOf = (id: string): ServerStatus => {
     const found = status$.value.servers.find((server) => server.id === id);
     if (found === undefined) throw supervisorError('UNKNOWN_SERVER', `No server has the id ${id}.`);
@@ -136,12 +138,14 @@ function fakeWorkspace(parts: FakeParts, log: string[], status$: BehaviorSubject
         log.push(`gateway ${JSON.stringify(request)}`);
         return result;
       },
+      tools: () => parts.tools ?? [],
+      watchTools: () => () => undefined,
     },
-    server: (id) => fakeServer(id, statusOf(id), parts, log),
+    server: (id) => fakeServer(id, () => statusOf(id), parts, log, decide),
     questions: () => parts.questions ?? [],
     answer: () => false,
     reload: async () => status$.value,
-    setTrusted: () => undefined,
+    setTrusted: (trusted) => decide(`trust ${trusted}`),
     endSession: () => undefined,
     connectAll: async () => {
       log.push('connectAll');
@@ -152,28 +156,34 @@ function fakeWorkspace(parts: FakeParts, log: string[], status$: BehaviorSubject
   };
 }
 
-function fakeServer(id: string, status: ServerStatus, parts: FakeParts, log: string[]): ServerHandle {
+function fakeServer(id: string, status: () => ServerStatus, parts: FakeParts, log: string[], decide: Decide): ServerHandle {
+  const file = (): string => status().file ?? 'mcp.json';
   return {
     id,
-    status: () => status,
+    status,
     test: async () => {
       log.push(`test ${id}`);
-      return (await parts.test?.(id)) ?? { ok: true, server: id, stages: [], error: null, status };
+      return (await parts.test?.(id)) ?? { ok: true, server: id, stages: [], error: null, status: status() };
     },
     restart: () => undefined,
-    enable: async () => undefined,
-    disable: async () => undefined,
+    enable: () => decide(`enable ${id}`),
+    disable: () => decide(`disable ${id}`),
     explain: () => ({
       subject: id,
       server: id,
-      layer: status.layer,
+      layer: status().layer,
       shadowed: [],
       gates: [],
-      phase: status.phase,
-      error: status.error,
+      phase: status().phase,
+      error: status().error,
       retryAtMs: null,
       policy: null,
     }),
+    remove: async () => {
+      const from = file();
+      await decide(`remove ${id}`);
+      return { file: from };
+    },
     logs: () => '',
   };
 }

@@ -1,5 +1,5 @@
 import { PassThrough } from 'node:stream';
-import type { Io } from '../../adapters/cli/io.js';
+import type { Io, Output } from '../../adapters/cli/io.js';
 import type { CreateSupervisor } from '../../adapters/cli/library.js';
 
 export interface FakeTerminal {
@@ -11,17 +11,24 @@ export interface FakeTerminal {
   readonly interrupt: (reason: Error) => void;
 }
 
-/** Streams in place of the process's own; `tty` makes all three of them a terminal. */
-export function fakeTerminal(load: CreateSupervisor, options: { readonly tty?: boolean } = {}): FakeTerminal {
+export interface TerminalOptions {
+  /** Makes all three streams a terminal. */
+  readonly tty?: boolean;
+  readonly columns?: number;
+  readonly env?: Io['env'];
+}
+
+/** Streams in place of the process's own. */
+export function fakeTerminal(load: CreateSupervisor, options: TerminalOptions = {}): FakeTerminal {
   const abort = new AbortController();
   const stdin = Object.assign(new PassThrough(), { isTTY: options.tty === true });
-  const stdout = collecting(options.tty === true);
-  const stderr = collecting(options.tty === true);
+  const stdout = collecting(options);
+  const stderr = collecting(options);
   const io: Io = {
     stdin,
     stdout: stdout.stream,
     stderr: stderr.stream,
-    env: {},
+    env: options.env ?? {},
     setEnv: () => undefined,
     cwd: import.meta.dirname,
     interrupted: abort.signal,
@@ -30,9 +37,9 @@ export function fakeTerminal(load: CreateSupervisor, options: { readonly tty?: b
   return { io, stdin, out: stdout.text, err: stderr.text, interrupt: (reason) => abort.abort(reason) };
 }
 
-function collecting(isTTY: boolean): { readonly stream: PassThrough & { isTTY: boolean }; readonly text: () => string } {
+function collecting({ tty, columns }: TerminalOptions): { readonly stream: Output; readonly text: () => string } {
   const chunks: string[] = [];
-  const stream = Object.assign(new PassThrough(), { isTTY });
+  const stream = Object.assign(new PassThrough(), { isTTY: tty === true, ...(columns === undefined ? {} : { columns }) });
   stream.on('data', (chunk: Buffer) => chunks.push(chunk.toString('utf8')));
   return { stream, text: () => chunks.join('') };
 }

@@ -1,6 +1,7 @@
 import { stripVTControlCharacters } from 'node:util';
 import { visibleLine } from '../../shared/visible-text.js';
-import { columnsOf, hasColour, type Io, unlessAborted, write } from '../io.js';
+import { howToOpenInExample } from '../how-to-open.js';
+import { columnsOf, hasColour, hasCursor, type Io, unlessAborted, write } from '../io.js';
 import type { ServerStatus, WorkspaceStatus } from '../library.js';
 import { renderServerLine, renderStatus } from '../render-status.js';
 import type { Session } from '../session.js';
@@ -13,7 +14,7 @@ export interface LiveView extends PromptHooks {
 
 /** The status as it changes: a table redrawn in place on a terminal, a line for every change anywhere else. */
 export function createLiveView(io: Io): LiveView {
-  const screen = io.stdout.isTTY === true ? createScreen(io) : createLog(io);
+  const screen = hasCursor(io.stdout, io.env) ? createScreen(io) : createLog(io);
   return {
     asking: () => screen.pause(),
     answered: () => screen.resume(),
@@ -49,7 +50,7 @@ function createScreen({ stdout, env }: Io): Screen {
   let latest: WorkspaceStatus | null = null;
   const draw = (): void => {
     if (latest === null || isPaused) return;
-    const lines = [...renderStatus(latest, [], { colour }), '', 'Ctrl-C ends it.'];
+    const lines = [...renderStatus(latest, [], { colour, howToOpen: howToOpenInExample }), '', 'Ctrl-C ends it.'];
     const up = drawnRows === 0 ? '' : `\u001b[${drawnRows}F\u001b[0J`;
     drawnRows = rowsOf(lines, columnsOf(stdout));
     void write(stdout, `${up}${lines.join('\n')}\n`);
@@ -79,7 +80,7 @@ function rowsOf(lines: readonly string[], columns: number): number {
 function createLog({ stdout }: Io): Screen {
   const told = new Map<string, string>();
   const tell = (server: ServerStatus): void => {
-    const line = renderServerLine(server);
+    const line = renderServerLine(server, howToOpenInExample);
     if (told.get(server.id) === line) return;
     told.set(server.id, line);
     void write(stdout, `${line}\n`);

@@ -1,6 +1,6 @@
 import { visibleText } from '../../shared/visible-text.js';
 import { EXIT } from '../exit-codes.js';
-import { howToOpen } from '../how-to-open.js';
+import { howToOpenInExample } from '../how-to-open.js';
 import type { ServerStatus, WorkspaceStatus } from '../library.js';
 import { renderStatus } from '../render-status.js';
 import { gatewayText, isConfigRejected } from '../report.js';
@@ -14,7 +14,7 @@ const TOOL = 'mcp__filesystem__list_directory';
 export async function exampleOnce(session: Session): Promise<number> {
   const { workspace, colour } = session;
   const status = await session.connectAll();
-  await session.print(`${renderStatus(status, workspace.questions(), { colour }).join('\n')}\n`);
+  await session.print(`${renderStatus(status, workspace.questions(), { colour, howToOpen: howToOpenInExample }).join('\n')}\n`);
 
   const down = serversNotAsTheyShould(status, session.flags.trust);
   const failed = await walkGateway(session);
@@ -32,7 +32,7 @@ function serversNotAsTheyShould({ servers }: WorkspaceStatus, mayBeOpen: boolean
   const notReady = USER_SERVERS.flatMap((id) => faultOf(id, byId.get(id)));
   const project = byId.get(PROJECT_SERVER);
   if (project === undefined) return [...notReady, `${PROJECT_SERVER} is not there.`];
-  const isShut = project.phase === 'idle' && project.blockedBy !== null && howToOpen(project) !== null;
+  const isShut = project.phase === 'idle' && project.blockedBy !== null && howToOpenInExample(project) !== null;
   const isFine = isShut || (mayBeOpen && project.phase !== 'failed' && project.phase !== 'backoff');
   return isFine ? notReady : [...notReady, `${PROJECT_SERVER} should wait behind a shut gate and is ${project.phase}.`];
 }

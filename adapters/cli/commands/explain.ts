@@ -1,7 +1,7 @@
 import { supervisorError } from '../../../actors/errors.js';
 import { visibleLine } from '../../shared/visible-text.js';
 import { EXIT } from '../exit-codes.js';
-import { serversNamedIn } from '../find-server.js';
+import { serversNamedIn } from '../full-name.js';
 import { howToOpen } from '../how-to-open.js';
 import type { Explanation } from '../library.js';
 import { isConfigRejected, jsonLine } from '../report.js';

@@ -27,7 +27,8 @@ function notReady({ server, status }: TestReport): Failure {
   return { code: 'NOT_READY', stage: 'call', retryable: true, message: `${server} is ${status.phase}.` };
 }
 
-function reportText({ server, ok, stages, status }: TestReport): string {
+/** Stage by stage, and where it ended; for people. */
+export function reportText({ server, ok, stages, status }: TestReport): string {
   const steps = stages.map(
     ({ stage, ok: passed, tookMs }) => `  ${passed ? 'ok    ' : 'failed'}  ${stage} (${Math.round(tookMs)} ms)\n`,
   );

@@ -1,0 +1,28 @@
+import { SupervisorError } from '../../actors/errors.js';
+import type { Failure } from '../../machines/vocabulary.js';
+import { visibleText } from '../shared/visible-text.js';
+import { EXIT, exitCodeOf } from './exit-codes.js';
+import { Interrupted, type Io, write } from './io.js';
+import type { Flags } from './parse.js';
+import { failureJson, failureText, jsonLine } from './report.js';
+import { UsageError } from './usage-error.js';
+
+/** Tells whoever typed the command why it ended early; settles with the exit code that says so. */
+export async function explainEnd(error: unknown, flags: Flags, io: Io): Promise<number> {
+  if (error instanceof Interrupted) return error.exitCode;
+  if (error instanceof UsageError) return complainOfUsage(io, error.message);
+  if (SupervisorError.is(error)) return reportFailure(error.toFailure(), flags, io);
+  await write(io.stderr, `bug: ${visibleText(error instanceof Error ? (error.stack ?? error.message) : String(error))}\n`);
+  return EXIT.failed;
+}
+
+export async function complainOfUsage(io: Io, message: string): Promise<number> {
+  await write(io.stderr, `${visibleText(message)}\nmcp-supervisor --help shows what there is.\n`);
+  return EXIT.usage;
+}
+
+async function reportFailure(problem: Failure, { json }: Flags, io: Io): Promise<number> {
+  if (json) await write(io.stdout, jsonLine({ ok: false, error: failureJson(problem) }));
+  else await write(io.stderr, failureText(problem));
+  return exitCodeOf(problem);
+}
