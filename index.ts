@@ -4,14 +4,17 @@ import type { LogPort, Ports } from './actors/ports.js';
 import { createSupervisor as createCore, ProcessPool } from './actors/supervisor.js';
 import { createFileConfig } from './adapters/config/file-config.js';
 import { defaultPaths, type SupervisorPaths } from './adapters/default-paths.js';
+import { createHttpPort } from './adapters/http/guarded-http.js';
 import { linearRegex } from './adapters/linear-regex.js';
+import { createLinkPort } from './adapters/links/link-port.js';
 import { EraMemory } from './adapters/links/negotiation.js';
-import { createStdioLinkPort } from './adapters/links/stdio-link.js';
-import { createMemoryDb } from './adapters/memory-db.js';
+import { clientEngine } from './adapters/links/sdk-session.js';
+import { sdkV1Engine } from './adapters/links/sdk-v1.js';
 import { createNodeDigest } from './adapters/node-digest.js';
 import { createNodeProcessPort } from './adapters/node-process.js';
 import { createPrivateFiles } from './adapters/private-files.js';
 import { realPath } from './adapters/real-path.js';
+import { createStateDb } from './adapters/state/state-db.js';
 import { systemClock } from './adapters/system-clock.js';
 import { systemRandom } from './adapters/system-random.js';
 import { createVet } from './adapters/vet/vet.js';
@@ -22,31 +25,45 @@ export type { SupervisorPaths } from './adapters/default-paths.js';
 
 /** One set of live connections and running workspaces for the whole process, however many supervisors it has. */
 const pool = new ProcessPool(systemClock);
-/** Which servers are of the older protocol era: known after their first handshake in this process, and not asked again. */
-const eras = new EraMemory();
 const silent: LogPort = { write: () => undefined };
+const engines = { client: clientEngine, sdk: sdkV1Engine };
+
+export interface NodeSupervisorOptions extends SupervisorOptions {
+  readonly paths?: SupervisorPaths;
+  /**
+   * Which line of the official SDK greets the servers. `client` (default) is `@modelcontextprotocol/client`, which speaks both
+   * protocol eras; `sdk` is `@modelcontextprotocol/sdk` 1.x, for hosts that must stay on it: they install it themselves, and a
+   * server of the current era alone fails with `ERA_NEGOTIATION_FAILED`.
+   */
+  readonly engine?: keyof typeof engines;
+}
 
 /**
- * A supervisor on this machine's files, processes and clock: the composition root. It reads nothing and starts nothing
- * before the first `openWorkspace`, and leaves nothing behind after `close`.
+ * A supervisor on this machine's files, processes, sockets and clock: the composition root. It reads nothing and starts
+ * nothing before the first `openWorkspace`, and leaves nothing behind after `close`.
  */
-export function createSupervisor(options: SupervisorOptions & { readonly paths?: SupervisorPaths } = {}): Supervisor {
+export function createSupervisor(options: NodeSupervisorOptions = {}): Supervisor {
   const { userConfig, stateDir, hostDir } = defaultPaths(options.paths ?? {}, process.env);
+  const { log = silent, engine = 'client' } = options;
   const digest = createNodeDigest();
   const processes = createNodeProcessPort();
+  const http = createHttpPort({ env: process.env });
+  const db = createStateDb({ dir: stateDir, clock: systemClock, log });
   const ports: Ports = {
     clock: systemClock,
     random: systemRandom,
     digest,
     fs: createPrivateFiles({ dir: join(stateDir, 'spill') }),
-    db: createMemoryDb(),
+    db,
     config: createFileConfig({ userConfigFile: userConfig, hostDir, env: process.env, clock: systemClock, digest }),
     vet: createVet({ env: process.env, digest, marker: systemRandom.nonce() }),
-    link: createStdioLinkPort({ process: processes, clock: systemClock, eras }),
-    log: options.log ?? silent,
+    link: createLinkPort({ process: processes, http, clock: systemClock, eras: new EraMemory(db), engine: engines[engine] }),
+    log,
     regex: linearRegex,
     realPath,
-    close: () => processes.closeAll(),
+    close: async () => {
+      await Promise.all([processes.closeAll(), http.close()]);
+    },
   };
   return createCore({ ...options, ports, pool });
 }

@@ -87,13 +87,14 @@ export class Admission {
 
   async #ask({ label, server, tool, arguments: args }: CallSubject, options: CallOptions, ended: AbortSignal): Promise<void> {
     const { questions, approvalTimeoutMs } = this.#runtime;
-    if (!questions.hasChannel) {
+    if (!questions.hasChannel && options.approve === undefined) {
       throw supervisorError('APPROVAL_NO_CHANNEL', `"${label}" has to be approved and nobody can be asked here`, {
         hint: `in the user file: "toolPolicies": { "${server}.${tool}": "allow" }`,
       });
     }
     const session = options.session ?? null;
-    const asked = questions.put({ kind: 'call', server, tool: label, arguments: args, session }, approvalTimeoutMs);
+    const question = { kind: 'call', server, tool: label, arguments: args, session } as const;
+    const asked = questions.put(question, approvalTimeoutMs, options.approve);
     ended.addEventListener('abort', () => asked.withdraw(), { once: true });
     switch (await asked.answer) {
       case 'approve':

@@ -14,7 +14,7 @@ import type {
   Stage,
   TransportKind,
 } from '../machines/vocabulary.js';
-import type { ApprovalCard, Ask, ConfigFault, Json, LogPort, Ports, Progress, Question } from './ports.js';
+import type { ApprovalCard, Ask, ConfigFault, Json, LogPort, PluginLayer, Ports, Progress, Question } from './ports.js';
 
 /** The types a host sees. The functions behind them: `supervisor.ts`, `workspace.ts`, `gateway.ts`. */
 
@@ -55,8 +55,12 @@ export interface Supervisor {
    * `WORKSPACE_CONFLICT` when it runs with other options, `SUPERVISOR_CLOSED` after `close()`.
    */
   openWorkspace(root: string, options?: WorkspaceOptions): Promise<Workspace>;
-  /** Switches remote servers on or off at once; off settles their calls with `REMOTE_OFF`. */
-  setRemote(on: boolean): void;
+  /**
+   * Switches remote servers on or off at once; off settles their calls with `REMOTE_OFF`. It outranks the user's file for this
+   * run; with `persist` it is written there too, and the promise rejects with `CONFIG_UNREADABLE` or `CONFIG_INVALID` when
+   * that cannot be done. It has its effect in this run either way; once written, the file's word counts again.
+   */
+  setRemote(on: boolean, options?: { readonly persist?: boolean }): Promise<void>;
   /** Settles when nothing is left: no process, socket, timer, listener. Waiting calls are settled with `SUPERVISOR_CLOSED`. */
   close(options?: { readonly drainMs?: number }): Promise<void>;
 }
@@ -66,6 +70,11 @@ export interface WorkspaceOptions {
   readonly trusted?: boolean;
   /** Servers switched on for this run only. */
   readonly enable?: readonly ServerId[];
+  /**
+   * Layers between the user's file and the workspace's, lowest first, read by the rules of the user's own entries. Copied at
+   * once. `CONFIG_INVALID`, naming plugin and key, for two of the same name and for any fault that would reject a file.
+   */
+  readonly plugins?: readonly PluginLayer[];
 }
 
 export interface CallOptions {
@@ -77,6 +86,8 @@ export interface CallOptions {
   readonly onProgress?: (progress: Progress) => void;
   /** A person typed this very call; a policy's ask is answered by that, a deny is not. */
   readonly byPerson?: boolean;
+  /** Asks the person behind this very call about it, in place of the supervisor's `approve`. Never about a server. */
+  readonly approve?: Ask;
 }
 
 /** One handle on a running workspace. */
@@ -102,7 +113,8 @@ export interface Workspace {
   answer(nonce: string, decision: 'approve' | 'deny'): boolean;
   /** Reads the configuration now. Resolves with the status after it was taken or rejected. */
   reload(): Promise<WorkspaceStatus>;
-  setTrusted(trusted: boolean): void;
+  /** Takes effect at once, and is remembered on this computer; rejects with `STORE_FAILED` when that cannot be done. */
+  setTrusted(trusted: boolean): Promise<void>;
   /** Cancels what this session has open. */
   endSession(session: string): void;
   /** Demands every server with open gates and resolves when none is queued, connecting or in its first listing. */
@@ -123,8 +135,18 @@ export interface ServerHandle {
   test(options?: { readonly force?: boolean; readonly signal?: AbortSignal }): Promise<TestReport>;
   /** Clears what was counted against it and connects anew. */
   restart(): void;
+  /**
+   * Switches on the highest entry of this id that is off, and remembers it; what waits behind it is asked at once. Effect in
+   * this run whatever happens, `STORE_FAILED` when it will not hold for the next.
+   */
   enable(): Promise<void>;
+  /** Switches off what serves this id, or would have to, and settles its calls at once. Rejects as `enable` does. */
   disable(): Promise<void>;
+  /**
+   * Takes the entry that serves this id, or would have to, out of its layer's file; comments stay, and so does its switch: an
+   * entry of that id that comes back is as on or off as this one was. Resolves when the file was read again. Rejects with `CONFIG_INVALID` for a plugin's entry, `CONFIG_UNREADABLE` when the file cannot be written.
+   */
+  remove(): Promise<{ readonly file: string }>;
   /** Why it is not ready; with a tool's original or full name also what the policy says of that tool. */
   explain(tool?: string): Explanation;
   /** Last lines of its stderr. */
@@ -175,9 +197,13 @@ export interface WorkspaceStatus {
 export interface ServerStatus {
   readonly id: ServerId;
   readonly layer: LayerName;
+  /** Where its entry stands; `plugin:<name>` for a plugin's, null for one that is on its way out. */
+  readonly file: string | null;
   /** The other layers that define this id, and why they do not serve it. */
   readonly shadowed: readonly { readonly layer: LayerName; readonly why: string }[];
   readonly transport: TransportKind;
+  /** Scheme, host and port of an http or sse server. */
+  readonly origin: string | null;
   readonly lifecycle: Lifecycle;
   readonly enabled: boolean;
   readonly phase: Phase;
@@ -235,8 +261,18 @@ export interface Gateway {
   /** Never rejects: a failure is a result a model can read. */
   run(
     request: unknown,
-    options?: { readonly session?: string; readonly signal?: AbortSignal; readonly byPerson?: boolean },
+    options?: {
+      readonly session?: string;
+      readonly signal?: AbortSignal;
+      readonly byPerson?: boolean;
+      readonly onProgress?: (progress: Progress) => void;
+      readonly approve?: Ask;
+    },
   ): Promise<GatewayResult>;
+  /** The tools that a client may be shown under their own names: callable, and denied by no policy. In the order of names. */
+  tools(): readonly ToolListing[];
+  /** Calls back after anything that `tools()` depends on may have changed; what it returns ends that. */
+  watchTools(changed: () => void): () => void;
 }
 
 export interface GatewayResult {
@@ -245,4 +281,4 @@ export interface GatewayResult {
   readonly isError?: boolean;
 }
 
-export type { ApprovalCard, Ask, ConfigFault, Json, Ports, Progress, Question };
+export type { ApprovalCard, Ask, ConfigFault, Json, PluginLayer, Ports, Progress, Question };

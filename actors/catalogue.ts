@@ -1,44 +1,29 @@
 import type { ListedItem } from '../machines/list-walk.js';
-import { fullName } from '../machines/names.js';
-import { byFullName, rank } from '../machines/ranking.js';
+import { byFullName } from '../machines/ranking.js';
 import { LIST_KINDS, type ListKind, type ListState, type ServerId } from '../machines/vocabulary.js';
 import type { ToolListing, ToolsStatus } from './api.js';
-import { supervisorError } from './errors.js';
-import { type KnownList, type ListOutcome, NOTHING, takeOutcome } from './known-list.js';
-import { type CatalogueListing, hitOf, inListingOrder, type ListingPage, listingPage, type PageRequest } from './listing-page.js';
+import { type KnownList, type ListOutcome, NOTHING, takeFormer, takeOutcome } from './known-list.js';
+import { type CatalogueListing, inListingOrder, type ListingPage, listingPage, type PageRequest } from './listing-page.js';
 import type { DigestPort, Metadata } from './ports.js';
-import { KnownDefinitions, ToolEntry } from './tool-entry.js';
+import { KnownDefinitions, preparedName, ToolEntry } from './tool-entry.js';
+import { type SearchPage, type SearchQuery, searchTools, type ToolIndex, toolIndex } from './tool-search.js';
 
-export interface SearchQuery {
-  readonly query: string;
-  readonly server?: ServerId | undefined;
-  /** Default 12, at most 40. */
-  readonly limit?: number | undefined;
-  readonly cursor?: string | undefined;
-  /** Only tools whose texts this says yes to. */
-  readonly admits?: ((entry: ToolEntry) => boolean) | undefined;
-}
+export type { SearchPage, SearchQuery };
 
-export interface SearchPage {
-  readonly hits: readonly { readonly entry: ToolEntry; readonly score: number }[];
-  readonly total: number;
-  readonly nextCursor: string | null;
-}
-
-const SEARCH_DEFAULT = 12;
-const SEARCH_MAX = 40;
-const TERMS_MAX = 16;
-const QUERY_UNITS_MAX = 512;
 const GONE_MAX = 1_000;
 
 interface KnownServer {
   live: boolean;
+  /** Whether what would run has the approval it needs. */
+  approved: boolean;
   readonly lists: Map<ListKind, KnownList>;
   toolLimit: number;
   /** By original name; of the list of tools as it was when somebody last asked. */
   tools: ReadonlyMap<string, ToolEntry>;
   /** Of tools that were listed once and are not now: who comes back changed has still changed. */
   readonly gone: Map<string, KnownDefinitions>;
+  /** Its tools in the order of full names, and as a search looks at them; built when first asked for after a change. */
+  index: ToolIndex | null;
 }
 
 /**
@@ -51,8 +36,6 @@ export class Catalogue {
   readonly #byName = new Map<string, ToolEntry>();
   /** Whose tools are not entered under their full names yet: that is done when first asked for after a change. */
   readonly #unentered = new Set<ServerId>();
-  /** In the order of full names; built when first asked for after a change. */
-  #sorted: readonly ToolEntry[] | null = null;
   /** In order of server and key, by the kinds listed together; built when first asked for after a change. */
   readonly #listings = new Map<string, readonly CatalogueListing[]>();
 
@@ -70,7 +53,6 @@ export class Catalogue {
       // What was listed before counts as known, though nobody asked for it.
       this.#enter(server);
       this.#unentered.add(server);
-      this.#sorted = null;
       known.toolLimit = outcome.toolLimit;
     }
     this.setLive(server, outcome.live);
@@ -78,23 +60,33 @@ export class Catalogue {
     this.#listings.clear();
   }
 
-  /** Takes the lists a former run read completely, where nothing newer is known; nothing of it counts as live. */
-  load(server: ServerId, metadata: Metadata, toolLimit: number): void {
-    const known = this.#servers.get(server)?.lists;
-    for (const kind of LIST_KINDS.filter((one) => known?.has(one) !== true)) {
-      const items = metadata.lists[kind];
-      if (items !== undefined)
-        this.put(server, kind, { items, state: 'complete', reason: null, skipped: [], live: false, toolLimit });
+  /**
+   * Takes the lists a former run read completely. Where something newer is known it stays: a walk that read only a part adds
+   * to them as it would to a complete one of this run. Nothing of them counts as live.
+   */
+  load(server: ServerId, { lists }: Pick<Metadata, 'lists'>, toolLimit: number): void {
+    const known = this.#known(server);
+    for (const kind of LIST_KINDS) {
+      const items = lists[kind];
+      const newer = known.lists.get(kind);
+      if (items === undefined || (newer !== undefined && newer.lastComplete !== null)) continue;
+      if (kind === 'tools') {
+        this.#enter(server);
+        this.#unentered.add(server);
+        known.toolLimit = newer === undefined ? toolLimit : known.toolLimit;
+      }
+      known.lists.set(kind, takeFormer(newer ?? NOTHING, items));
     }
+    this.#listings.clear();
   }
 
   /** What to keep for the next run: the lists last read completely, however their last walk ended. */
-  metadata(server: ServerId, savedAtMs: number): Metadata {
+  metadata(server: ServerId, facts: Omit<Metadata, 'lists'>): Metadata {
     const lists: Partial<Record<ListKind, readonly ListedItem[]>> = {};
     for (const [kind, list] of this.#servers.get(server)?.lists ?? []) {
       if (list.lastComplete !== null) lists[kind] = list.lastComplete;
     }
-    return { savedAtMs, lists };
+    return { ...facts, lists };
   }
 
   /** Whether the server runs; what is known of one that does not is marked cached. */
@@ -105,12 +97,16 @@ export class Catalogue {
     this.#listings.clear();
   }
 
+  /** Whether the server may run as it is; the tools of one that waits for an approval are found, marked as such. */
+  setApproved(server: ServerId, approved: boolean): void {
+    this.#known(server).approved = approved;
+  }
+
   /** Forgets a server. */
   drop(server: ServerId): void {
     for (const entry of this.#servers.get(server)?.tools.values() ?? []) this.#byName.delete(entry.fullName);
     this.#servers.delete(server);
     this.#unentered.delete(server);
-    this.#sorted = null;
     this.#listings.clear();
   }
 
@@ -124,7 +120,10 @@ export class Catalogue {
   }
 
   tools(): readonly ToolListing[] {
-    return this.#inOrder().map((entry) => entry.listing());
+    return this.#indexes()
+      .flatMap(({ entries }) => entries)
+      .sort(byFullName)
+      .map((entry) => entry.listing());
   }
 
   /** How many tools of a server are past the limit of tools. */
@@ -134,23 +133,8 @@ export class Catalogue {
   }
 
   /** Tools by rank. `INVALID_ARGUMENTS` for a query that is too long and a cursor that is none of ours. */
-  search({ query, server, limit = SEARCH_DEFAULT, cursor, admits }: SearchQuery): SearchPage {
-    if (query.length > QUERY_UNITS_MAX || query.trim().split(/\s+/).length > TERMS_MAX) {
-      throw supervisorError('INVALID_ARGUMENTS', `"query" takes at most ${TERMS_MAX} terms and ${QUERY_UNITS_MAX} characters`);
-    }
-    const entries = this.#inOrder();
-    const ranked = entries.map((entry) => entry.ranked);
-    const at = (position: number): ToolEntry => entries[position] as ToolEntry;
-    const { hits, total, left } = rank(ranked, {
-      text: query,
-      limit: Math.min(limit, SEARCH_MAX),
-      ...(server === undefined ? {} : { server }),
-      ...(cursor === undefined ? {} : { after: hitOf(cursor) }),
-      ...(admits === undefined ? {} : { admits: (position: number) => admits(at(position)) }),
-    });
-    const found = hits.map(({ position, score }) => ({ entry: at(position), score }));
-    const last = found.at(-1);
-    return { hits: found, total, nextCursor: left > 0 && last !== undefined ? `${last.score} ${last.entry.fullName}` : null };
+  search(query: SearchQuery): SearchPage {
+    return searchTools(this.#indexes(query.server), query);
   }
 
   resources(server?: ServerId, page: PageRequest = {}): ListingPage {
@@ -206,13 +190,20 @@ export class Catalogue {
     known.toolLimit = toolLimit;
     if (!known.lists.has('tools')) return;
     this.#unentered.add(server);
-    this.#sorted = null;
   }
 
   #known(server: ServerId): KnownServer {
     const found = this.#servers.get(server);
     if (found !== undefined) return found;
-    const known: KnownServer = { live: false, lists: new Map(), toolLimit: 0, tools: new Map(), gone: new Map() };
+    const known: KnownServer = {
+      live: false,
+      approved: true,
+      lists: new Map(),
+      toolLimit: 0,
+      tools: new Map(),
+      gone: new Map(),
+      index: null,
+    };
     this.#servers.set(server, known);
     return known;
   }
@@ -222,20 +213,22 @@ export class Catalogue {
     return this.#byName;
   }
 
-  /** A server may have ten thousand tools: nothing is cleaned or lowered here, and only a name that needs it is digested. */
+  /** A server may have ten thousand tools: what is costly to make of them was prepared when they were verified. */
   #enter(server: ServerId): void {
     if (!this.#unentered.delete(server)) return;
     const known = this.#known(server);
     const { items, stale } = known.lists.get('tools') as KnownList;
-    const context = { isLive: () => known.live, digest: this.#digest };
+    const context = { isLive: () => known.live, isApproved: () => known.approved, digest: this.#digest };
+    known.index = null;
     for (const entry of known.tools.values()) {
       this.#byName.delete(entry.fullName);
       if (!items.has(entry.tool) && known.gone.size < GONE_MAX) known.gone.set(entry.tool, entry.known);
     }
     const tools = new Map<string, ToolEntry>();
-    for (const { key, definition } of items.values()) {
+    for (const item of items.values()) {
+      const { key, definition } = item;
       const before = known.tools.get(key);
-      const name = before?.fullName ?? fullName(server, key, (text) => this.#digest.ofJson(text));
+      const name = before?.fullName ?? preparedName(server, item, this.#digest);
       // Names of two tools cannot meet; should a digest ever fail us, the first one stays and the other is not there.
       if (this.#byName.has(name)) continue;
       const entry = new ToolEntry(
@@ -249,9 +242,15 @@ export class Catalogue {
     known.tools = tools;
   }
 
-  #inOrder(): readonly ToolEntry[] {
-    this.#sorted ??= [...this.#entered().values()].sort(byFullName);
-    return this.#sorted;
+  /** Of one server, or of all. */
+  #indexes(server?: ServerId): readonly ToolIndex[] {
+    this.#entered();
+    const chosen = server === undefined ? [...this.#servers.values()] : [this.#servers.get(server)];
+    return chosen.flatMap((known) => {
+      if (known === undefined || known.tools.size === 0) return [];
+      known.index ??= toolIndex([...known.tools.values()]);
+      return [known.index];
+    });
   }
 
   #listed(kinds: readonly ListKind[]): readonly CatalogueListing[] {

@@ -2,7 +2,7 @@ import type { Candidate } from '../machines/candidates.js';
 import { type ConfigVerdict, configVerdict, isCountedLayer } from '../machines/config-verdict.js';
 import { restartPolicy } from '../machines/restart-policy.js';
 import { defaultServerOptions, type ServerOptions } from '../machines/server-options.js';
-import { type CandidateKey, candidateKey } from '../machines/vocabulary.js';
+import { type CandidateKey, candidateKey, isWorkspaceLayer } from '../machines/vocabulary.js';
 import { LIVE_SLOTS } from './live-slots.js';
 import type { ConfigFault, LayerReading, PolicyRule, ServerDefinition, UserSettings } from './ports.js';
 
@@ -69,10 +69,8 @@ function candidateOf(definition: ServerDefinition): Candidate {
   return url === undefined ? candidate : { ...candidate, origin: originOf(url) };
 }
 
-/** Scheme and authority, by text: the adapter has parsed and canonicalised the URL already. */
-function originOf(url: string): string {
-  return /^[a-z]+:\/\/[^/?#]*/i.exec(url)?.[0].toLowerCase() ?? url;
-}
+/** A URL that is none is refused elsewhere; here it stands for itself. */
+const originOf = (url: string): string => (URL.canParse(url) ? new URL(url).origin : url);
 
 export interface EffectiveLimits {
   readonly tools: number;
@@ -81,6 +79,14 @@ export interface EffectiveLimits {
 
 export function limitsOf(settings: UserSettings | null): EffectiveLimits {
   return { tools: settings?.limits.tools ?? 64, live: settings?.limits.live ?? LIVE_SLOTS };
+}
+
+/** How many tools of a server can be called; a workspace may only lower it. */
+export function toolLimitOf(definition: ServerDefinition | undefined, settings: UserSettings | null): number {
+  const { tools } = limitsOf(settings);
+  const { maxTools = null, layer = 'user' } = definition ?? {};
+  if (maxTools === null) return tools;
+  return isWorkspaceLayer(layer) ? Math.min(maxTools, tools) : maxTools;
 }
 
 /** The numbers of the machines. Pages and items only fall, whatever the file says. */

@@ -13,8 +13,13 @@ export function toolSummary(entry: ToolEntry) {
 }
 
 /** What a model should know before it relies on a tool. */
-export function marksOf({ callable, cached, changed }: ToolEntry): readonly string[] {
-  const marks = [callable ? null : 'over the limit, not callable', cached ? 'cached' : null, changed ? 'changed' : null];
+export function marksOf({ callable, unapproved, cached, changed }: ToolEntry): readonly string[] {
+  const marks = [
+    callable ? null : 'over the limit, not callable',
+    unapproved ? 'waits for approval' : null,
+    cached ? 'cached' : null,
+    changed ? 'changed' : null,
+  ];
   return marks.filter((mark) => mark !== null);
 }
 

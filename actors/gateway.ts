@@ -40,7 +40,7 @@ const READ_BYTES = 8 * 1_024;
 const SPILL_SCHEME = 'spill://';
 
 /** The one tool in front of all servers. `run` never rejects; what it gives back is bounded whatever a server sent. */
-export function createGateway(host: GatewayHost): Gateway {
+export function createGateway(host: GatewayHost): Omit<Gateway, 'tools' | 'watchTools'> {
   return {
     tool: gatewayTool,
     instructions: gatewayInstructions,
@@ -151,9 +151,15 @@ async function describe(host: GatewayHost, request: GatewayRequest): Promise<Gat
 }
 
 async function call(host: GatewayHost, request: GatewayRequest, options: CallOptions): Promise<GatewayResult> {
-  const { fullName } = needTool(host, needText(request, 'name'));
-  const result = await host.call(fullName, request.args ?? {}, options);
-  return bounded(host, result, fullName);
+  const name = needText(request, 'name');
+  // Who calls before a server was ever listed waits for it, or is told which of its gates is shut.
+  if (!isOfUnlisted(host, name)) needTool(host, name);
+  const result = await host.call(name, request.args ?? {}, options);
+  return bounded(host, result, name);
+}
+
+function isOfUnlisted(host: GatewayHost, name: string): boolean {
+  return host.status().servers.some(({ id, tools }) => tools.state === 'unknown' && name.startsWith(`mcp__${id}__`));
 }
 
 async function status(host: GatewayHost, request: GatewayRequest): Promise<GatewayResult> {

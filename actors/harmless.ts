@@ -23,3 +23,9 @@ export function harmlessLog(log: LogPort): LogPort {
     },
   };
 }
+
+/** The same promise, for whoever may leave it alone: its rejection is nobody's uncaught one. */
+export function ignorable<T>(promise: Promise<T>): Promise<T> {
+  promise.catch(() => undefined);
+  return promise;
+}

@@ -45,3 +45,15 @@ export function takeOutcome(before: KnownList, outcome: ListOutcome): KnownList 
   const stale = new Set(missing.map(({ key }) => key));
   return { items, stale, lastComplete: isWhole ? outcome.items : before.lastComplete, state, reason, skipped };
 }
+
+/** Puts what a former run read completely under what is known by now, which nobody read to its end. */
+export function takeFormer(known: KnownList, former: readonly ListedItem[]): KnownList {
+  if (known.state === 'unknown') {
+    const items = new Map(former.map((item) => [item.key, item]));
+    return { ...NOTHING, items, lastComplete: former, state: 'complete' };
+  }
+  const items = new Map(known.items);
+  const missing = former.filter(({ key }) => !items.has(key));
+  for (const item of missing) items.set(item.key, item);
+  return { ...known, items, stale: new Set(missing.map(({ key }) => key)), lastComplete: former };
+}

@@ -45,9 +45,9 @@ export class Questions {
     return [...this.#open.values()].map(({ question }) => question);
   }
 
-  /** `timeoutMs: null` leaves the time to whoever asked. */
-  put(unasked: Unasked, timeoutMs: number | null): Asked {
-    const { ask, clock, random } = this.#deps;
+  /** `timeoutMs: null` leaves the time to whoever asked; `ask` is the question's own channel, where it has one. */
+  put(unasked: Unasked, timeoutMs: number | null, ask: Ask | undefined = this.#deps.ask): Asked {
+    const { clock, random } = this.#deps;
     const nonce = random.nonce();
     const question: Question = { ...unasked, nonce };
     const abort = new AbortController();

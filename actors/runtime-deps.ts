@@ -12,9 +12,3 @@ export interface RuntimeDeps {
   /** Tells the workspaces of a process apart where they hold slots. */
   readonly name: string;
 }
-
-/** What this computer remembered of this root before. */
-export interface RuntimeMemory {
-  readonly trusted: boolean | null;
-  readonly switches: ReadonlyMap<string, boolean>;
-}

@@ -1,25 +1,46 @@
-import type { Candidate } from '../machines/candidates.js';
-import { type CandidateKey, candidateKey, type ServerId } from '../machines/vocabulary.js';
+import { type Candidate, defaultSwitch, switchKey } from '../machines/candidates.js';
+import { type CandidateKey, candidateKey, type LayerName, type ServerId } from '../machines/vocabulary.js';
 import type { WorkspaceContext } from '../machines/workspace-machine.js';
 
 type Stack = Pick<WorkspaceContext, 'candidates' | 'verdicts'>;
 
-/** What serves an id now. */
-export interface Served {
+/** What an id stands for now: what serves it, or what would once a person has approved it. */
+export interface Shown {
   readonly id: ServerId;
+  readonly layer: LayerName;
   readonly key: CandidateKey;
   readonly configHash: string;
+  /** False: it waits for its approval. What is known of it may be found, and nothing of it runs. */
+  readonly isServing: boolean;
 }
 
-/** The candidate that serves an id; else the highest one, which is the one to say what keeps the id from being served. */
+/** The candidate that serves an id; else the highest one whose gates are open; else the highest, which says what shuts it out. */
 export function candidateFor({ candidates, verdicts }: Stack, id: ServerId): Candidate | undefined {
   const stack = candidates.filter((candidate) => candidate.id === id);
-  return stack.find(({ layer }) => verdicts.get(candidateKey(layer, id))?.isEffective === true) ?? stack.at(-1);
+  const verdictOn = ({ layer }: Candidate) => verdicts.get(candidateKey(layer, id));
+  return (
+    stack.find((one) => verdictOn(one)?.isEffective === true) ??
+    stack.findLast((one) => verdictOn(one)?.shut === null) ??
+    stack.at(-1)
+  );
 }
 
-/** Every id that is served, and by what. */
-export function servedBy({ candidates, verdicts }: Stack): readonly Served[] {
-  return candidates
-    .map(({ id, layer, configHash }) => ({ id, configHash, key: candidateKey(layer, id) }))
-    .filter(({ key }) => verdicts.get(key)?.isEffective === true);
+/** The candidate that a person means who switches an id on: the highest that is off, else the one it stands for. */
+export function candidateToEnable(
+  stack: Stack & Pick<WorkspaceContext, 'switches' | 'root'>,
+  id: ServerId,
+): Candidate | undefined {
+  const isOff = (one: Candidate): boolean => !(stack.switches.get(switchKey(one, stack.root)) ?? defaultSwitch(one.layer));
+  return stack.candidates.findLast((one) => one.id === id && isOff(one)) ?? candidateFor(stack, id);
+}
+
+/** Every id that something stands for: none whose gates are all shut. */
+export function shownBy(stack: Stack): readonly Shown[] {
+  const ids = new Set(stack.candidates.map(({ id }) => id));
+  return [...ids].flatMap((id) => {
+    const { layer, configHash } = candidateFor(stack, id) as Candidate;
+    const key = candidateKey(layer, id);
+    const verdict = stack.verdicts.get(key);
+    return verdict?.shut === null ? [{ id, layer, key, configHash, isServing: verdict.isEffective }] : [];
+  });
 }

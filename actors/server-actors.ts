@@ -9,16 +9,19 @@ import { type CandidateKey, failure, type LinkRef } from '../machines/vocabulary
 import { SupervisorError, supervisorError, toFailure } from './errors.js';
 import type { LinkTable, LiveLink } from './link-table.js';
 import { fetchPage } from './list-pages.js';
-import type { ConfigScope, Launch, ServerDefinition, VetPort, Vetted } from './ports.js';
+import type { ConfigScope, DigestPort, Launch, ServerDefinition, VetPort, Vetted } from './ports.js';
 import { createTransportActor, type TransportDeps } from './transport-actor.js';
 import { UnfinishedWalks } from './unfinished-walks.js';
 
 export interface ServerActorDeps extends Omit<TransportDeps, 'launchFor'> {
   readonly links: LinkTable;
   readonly vet: VetPort;
+  readonly digest: DigestPort;
   readonly scope: ConfigScope;
   /** The definition with secrets, which the machines name by key and hash only. */
   readonly definitionOf: (input: VetInput) => ServerDefinition | undefined;
+  /** The definition without the headers that may not go to its URL. */
+  readonly reduce: (definition: ServerDefinition) => Promise<ServerDefinition>;
   /** Fingerprints that somebody said yes to, in this process. */
   readonly approved: ReadonlySet<string>;
   /** The card belongs to the fingerprint that is asked about. */
@@ -37,7 +40,8 @@ export function createServerLogic(deps: ServerActorDeps) {
   const vet = async (input: VetInput): Promise<Vetted> => {
     const definition = deps.definitionOf(input);
     if (definition === undefined) throw supervisorError('UNKNOWN_SERVER', `"${input.key}" is no longer what it was`);
-    const vetted = await deps.vet.vet(definition, deps.scope);
+    const sent = definition.transport === 'stdio' ? definition : await deps.reduce(definition);
+    const vetted = await deps.vet.vet(sent, deps.scope);
     if (vetted.fingerprint === null && needsApproval(definition.layer))
       throw supervisorError('REFUSED_COMMAND', `"${input.key}" needs an approval, and there is nothing to approve`);
     return vetted;
@@ -85,7 +89,7 @@ export function createServerLogic(deps: ServerActorDeps) {
             };
             signal.addEventListener('abort', giveUp, { once: true });
             try {
-              const page = await fetchPage(linkOf(links, input.source).link, input, signal, deps.clock);
+              const page = await fetchPage(linkOf(links, input.source).link, input, signal, deps);
               unfinished.took(input, page);
               return page;
             } finally {

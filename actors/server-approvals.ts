@@ -8,6 +8,7 @@ export interface ApprovalDeps {
   readonly questions: Questions;
   /** Fingerprints approved in this process. */
   readonly approved: Set<string>;
+  readonly onApproved: (fingerprint: string) => void;
   readonly cardOf: (key: CandidateKey) => ApprovalCard | undefined;
   readonly serverRef: (key: CandidateKey) => ServerRef | undefined;
 }
@@ -22,7 +23,7 @@ export class ServerApprovals {
   }
 
   ask({ key, fingerprint }: Extract<ServerReport, { type: 'approval.wanted' }>): void {
-    const { questions, approved, cardOf, serverRef } = this.#deps;
+    const { questions, approved, onApproved, cardOf, serverRef } = this.#deps;
     const card = cardOf(key);
     const deny = (message: string): void =>
       serverRef(key)?.send({ type: 'approval.denied', fingerprint, failure: failure('APPROVAL_DENIED', message) });
@@ -34,6 +35,7 @@ export class ServerApprovals {
     void asked.answer.then((answer) => {
       if (answer === 'approve') {
         approved.add(fingerprint);
+        onApproved(fingerprint);
         serverRef(key)?.send({ type: 'approval.granted', fingerprint });
       } else if (answer === 'deny') deny(`"${card.server}" was not approved`);
     });

@@ -2,6 +2,8 @@ import { candidateKey, type Failure, failure, type ServerId, type Stage } from '
 import type { ServerHandle, ServerStatus, TestReport } from './api.js';
 import type { Calls } from './calls.js';
 import { SupervisorError, supervisorError } from './errors.js';
+import { ignorable } from './harmless.js';
+import { candidateToEnable } from './served-candidates.js';
 import { noChannel, readinessOf } from './waiters.js';
 import type { WorkspaceRuntime } from './workspace-runtime.js';
 import { explainServer, serverStatus } from './workspace-status.js';
@@ -23,12 +25,24 @@ export function createServerHandle(
   const key = () => candidateKey(candidate().layer, id);
   const ref = () => runtime.serverRef(key()) ?? unknown(id);
 
+  const setSwitch = async (on: boolean): Promise<void> => {
+    const standing = candidate();
+    await runtime.setSwitch(on ? (candidateToEnable(runtime.context, id) ?? standing) : standing, on);
+  };
+  const remove = async (): Promise<{ readonly file: string }> => {
+    const { layer } = candidate();
+    const removed = await runtime.deps.ports.config.remove(runtime.scope, layer, id);
+    await runtime.config.reload();
+    return removed;
+  };
+
   return {
     id,
     status,
     restart: () => ref().send({ type: 'server.restart' }),
-    enable: async () => runtime.setSwitch(candidate(), true),
-    disable: async () => runtime.setSwitch(candidate(), false),
+    enable: () => ignorable(setSwitch(true)),
+    disable: () => ignorable(setSwitch(false)),
+    remove: () => ignorable(remove()),
     logs: () => runtime.links.get(key())?.link.diagnosis().stderrTail ?? '',
     explain: (tool) => {
       const original = tool === undefined ? undefined : (runtime.catalogue.tool(tool)?.tool ?? tool);

@@ -1,27 +1,29 @@
 import type { ListWalk } from '../machines/list-walk.js';
-import type { ServerContext } from '../machines/server-context.js';
+import { hasQuestion, type ServerContext } from '../machines/server-context.js';
 import type { ServerReport } from '../machines/server-events.js';
 import { phaseOf, type ServerSnapshot, stageOf } from '../machines/server-view.js';
 import { type CandidateKey, LIST_KINDS, type ServerId } from '../machines/vocabulary.js';
 import type { ServerRef } from '../machines/workspace-machine.js';
 import type { Catalogue } from './catalogue.js';
-import { toFailure } from './errors.js';
 import type { LinkTable, LiveLink } from './link-table.js';
+import { MetadataCache } from './metadata-cache.js';
 import type { Ports } from './ports.js';
-import type { Served } from './served-candidates.js';
+import type { Shown } from './served-candidates.js';
 import { readinessOf, type Waiters } from './waiters.js';
 
 export interface ServingDeps {
   readonly ports: Ports;
+  /** Real path of the workspace. */
+  readonly root: string;
   readonly catalogue: Catalogue;
   readonly links: LinkTable;
   readonly waiters: Waiters;
   readonly hasChannel: boolean;
-  /** Start what has never been listed, once. */
+  /** Start what has never been listed, or is past its time, once. */
   readonly discovers: boolean;
   readonly serverRef: (key: CandidateKey) => ServerRef | undefined;
-  /** The candidates that serve their ids now. */
-  readonly effective: () => readonly Served[];
+  /** What every id stands for now. */
+  readonly shown: () => readonly Shown[];
   readonly toolLimitOf: (key: CandidateKey) => number;
   readonly timeoutMsOf: (key: CandidateKey) => number;
   readonly onChange: () => void;
@@ -39,8 +41,8 @@ export interface ReadyServer {
 /** Follows every server: tells who waits, keeps the catalogue to what serves each id, and has the unknown listed once. */
 export class Serving {
   readonly #deps: ServingDeps;
-  readonly #served = new Map<ServerId, { readonly key: CandidateKey; readonly configHash: string }>();
-  readonly #discovered = new Set<string>();
+  readonly #cache: MetadataCache;
+  readonly #shown = new Map<ServerId, Shown>();
   /** The lists of each machine as last looked at. */
   readonly #lists = new Map<CandidateKey, ServerContext['lists']>();
   /** Servers on their way somewhere. */
@@ -52,6 +54,12 @@ export class Serving {
 
   constructor(deps: ServingDeps) {
     this.#deps = deps;
+    this.#cache = new MetadataCache({
+      ...deps,
+      refreshes: deps.discovers,
+      approvedAs: (key) => approvedAs(deps.serverRef(key)?.getSnapshot().context),
+      demand: (key) => this.#demand(key),
+    });
   }
 
   /** None is queued, connecting, in its first listing or closing. */
@@ -82,33 +90,46 @@ export class Serving {
       this.#deps.waiters.update(key, readinessOf(ref.getSnapshot(), this.#deps.links.get(key), this.#deps.hasChannel));
   }
 
-  /** After a change of what serves which id: another definition's items must not be offered under it. */
+  /** After a change of what an id stands for: another definition's items must not be offered under it. */
   serve(): void {
-    const { catalogue, effective } = this.#deps;
-    const now = effective();
+    const { catalogue, shown, toolLimitOf, serverRef } = this.#deps;
+    const now = shown();
     const ids = new Set(now.map(({ id }) => id));
-    for (const id of [...this.#served.keys()]) {
-      if (ids.has(id)) continue;
-      this.#served.delete(id);
-      this.#ready.delete(id);
-      catalogue.drop(id);
-    }
-    for (const { id, key, configHash } of now) {
-      const before = this.#served.get(id);
-      if (before?.key !== key || before.configHash !== configHash) {
-        this.#served.set(id, { key, configHash });
-        if (before !== undefined) catalogue.drop(id);
-        void this.#load(id, key, configHash);
-      }
-      catalogue.limitTools(id, this.#deps.toolLimitOf(key));
-      const ref = this.#deps.serverRef(key);
-      this.#setReady(id, key, ref !== undefined && phaseOf(ref.getSnapshot()) === 'ready');
+    for (const id of [...this.#shown.keys()]) if (!ids.has(id)) this.#drop(id);
+    for (const one of now) {
+      const { id, key, configHash, isServing } = one;
+      const before = this.#shown.get(id);
+      const isSame = before?.key === key && before.configHash === configHash;
+      if (!isSame && before !== undefined) this.#drop(id);
+      this.#shown.set(id, one);
+      catalogue.setApproved(id, isServing);
+      catalogue.limitTools(id, toolLimitOf(key));
+      if (isSame) this.#cache.update(one);
+      else this.#cache.open(one);
+      const ref = serverRef(key);
+      this.#setReady(id, key, isServing && ref !== undefined && phaseOf(ref.getSnapshot()) === 'ready');
     }
     this.#deps.onChange();
   }
 
+  /** Settles when what was listed is kept for the next run. */
+  close(): Promise<void> {
+    return this.#cache.close();
+  }
+
+  #drop(id: ServerId): void {
+    this.#shown.delete(id);
+    this.#ready.delete(id);
+    this.#cache.forget(id);
+    this.#deps.catalogue.drop(id);
+  }
+
   list({ key, walk }: Extract<ServerReport, { type: 'list.walked' }>): void {
-    this.#put(key, walk, true);
+    const id = this.#put(key, walk, true);
+    const context = this.#deps.serverRef(key)?.getSnapshot().context;
+    if (id === undefined || context === undefined) return;
+    this.#cache.walked(id, walk);
+    this.#saveIfDone(id, context);
   }
 
   /** What was read of a list before its server went away. */
@@ -116,15 +137,21 @@ export class Serving {
     this.#put(key, walk, false);
   }
 
-  #put(key: CandidateKey, walk: ListWalk, live: boolean): void {
-    const served = [...this.#served].find(([, { key: serving }]) => serving === key);
-    if (served === undefined) return;
-    const [id, { configHash }] = served;
-    const { catalogue, ports, toolLimitOf } = this.#deps;
+  #put(key: CandidateKey, walk: ListWalk, live: boolean): ServerId | undefined {
+    const id = [...this.#shown.values()].find((one) => one.key === key)?.id;
+    if (id === undefined) return undefined;
     const { kind, items, state, reason, skipped } = walk;
-    catalogue.put(id, kind, { items, state, reason, skipped, live, toolLimit: toolLimitOf(key) });
-    if (state === 'complete') this.#keep(ports.db.saveMetadata(configHash, catalogue.metadata(id, ports.clock.epoch())));
+    this.#deps.catalogue.put(id, kind, { items, state, reason, skipped, live, toolLimit: this.#deps.toolLimitOf(key) });
     this.#deps.onChange();
+    return id;
+  }
+
+  /** A round of walks is kept as a whole: saved one by one, the lists that come later would be missing meanwhile. */
+  #saveIfDone(id: ServerId, context: ServerContext): void {
+    if (context.handshake === null || context.walks.length > 0) return;
+    const fingerprint = approvedAs(context);
+    // Without it nobody could tell later whether it may be shown.
+    if (fingerprint !== null || !hasQuestion(context)) this.#cache.save(id, fingerprint);
   }
 
   forget(key: CandidateKey): void {
@@ -142,8 +169,9 @@ export class Serving {
     if (phase !== 'backoff') this.backoffSinceMs.delete(key);
     else if (!this.backoffSinceMs.has(key)) this.backoffSinceMs.set(key, this.#deps.ports.clock.epoch());
     const { id } = snapshot.context.profile;
-    if (this.#served.get(id)?.key === key) {
+    if (this.#shown.get(id)?.key === key) {
       this.#tellLists(id, key, snapshot.context);
+      this.#saveIfDone(id, snapshot.context);
       this.#setReady(id, key, phase === 'ready');
     }
     this.update(key);
@@ -171,38 +199,17 @@ export class Serving {
     catalogue.setLive(id, live !== undefined);
   }
 
-  async #load(id: ServerId, key: CandidateKey, configHash: string): Promise<void> {
-    const { ports, catalogue, toolLimitOf } = this.#deps;
-    try {
-      const metadata = await ports.db.metadata(configHash);
-      const isStill = this.#served.get(id)?.configHash === configHash;
-      const isListed = LIST_KINDS.some((kind) => catalogue.counts(id)[kind].state !== 'unknown');
-      if (!isStill || isListed) return;
-      if (metadata === null) this.#discover(key, configHash);
-      else {
-        catalogue.load(id, metadata, toolLimitOf(key));
-        this.#deps.onChange();
-      }
-    } catch (error) {
-      this.#log(error);
-      this.#discover(key, configHash);
-    }
+  /** Only where all gates are open; what runs, or is on its way, is listed as it is. */
+  #demand(key: CandidateKey): boolean {
+    const ref = this.#deps.serverRef(key);
+    const context = ref?.getSnapshot().context;
+    if (ref === undefined || context === undefined || context.shut !== null || context.blockedBy !== null) return false;
+    ref.send({ type: 'server.demand', by: 'discovery' });
+    return true;
   }
+}
 
-  #discover(key: CandidateKey, configHash: string): void {
-    // Two ids may have the same definition, and each is to be listed.
-    const discovery = `${key} ${configHash}`;
-    if (!this.#deps.discovers || this.#discovered.has(discovery)) return;
-    this.#discovered.add(discovery);
-    this.#deps.serverRef(key)?.send({ type: 'server.demand', by: 'discovery' });
-  }
-
-  #keep(saving: Promise<void>): void {
-    saving.catch((error: unknown) => this.#log(error));
-  }
-
-  #log(error: unknown): void {
-    const { code, message } = toFailure(error, 'STORE_FAILED');
-    this.#deps.ports.log.write({ level: 'warn', event: 'metadata.failed', code, message });
-  }
+/** The fingerprint a workspace's server may run as; no other layer needs one. */
+function approvedAs(context: ServerContext | undefined): string | null {
+  return context !== undefined && hasQuestion(context) ? context.approved : null;
 }

@@ -2,10 +2,13 @@ import { type Failure, failure } from '../machines/vocabulary.js';
 import type { Supervisor, SupervisorOptions, Workspace, WorkspaceOptions } from './api.js';
 import { Calls } from './calls.js';
 import { SupervisorError, supervisorError, toFailure } from './errors.js';
-import { harmlessLog } from './harmless.js';
+import { harmlessLog, ignorable } from './harmless.js';
 import { LIVE_SLOTS, LiveSlots } from './live-slots.js';
-import type { ClockPort, Ports } from './ports.js';
+import { plainPlugins, refuseFaultyPlugins } from './plugin-layers.js';
+import type { ClockPort, ConfigScope, Json, PluginLayer, Ports } from './ports.js';
+import { RemoteSwitch } from './remote-switch.js';
 import { createWorkspace, type SharedWorkspace } from './workspace.js';
+import { WorkspaceMemory } from './workspace-memory.js';
 import { WorkspaceRuntime } from './workspace-runtime.js';
 
 interface Running {
@@ -54,7 +57,7 @@ export function createSupervisor({ ports: given, pool, ...options }: CoreOptions
   const core = new CoreSupervisor(ports, pool ?? new ProcessPool(ports.clock), options);
   return {
     openWorkspace: (root, workspaceOptions) => core.openWorkspace(root, workspaceOptions),
-    setRemote: (on) => core.setRemote(on),
+    setRemote: (on, remoteOptions) => core.setRemote(on, remoteOptions),
     close: (closeOptions) => core.close(closeOptions),
   };
 }
@@ -67,13 +70,14 @@ class CoreSupervisor {
   /** Until nothing of them is left. */
   readonly #open = new Set<Workspace>();
   readonly #runtimes = new Set<WorkspaceRuntime>();
-  #remote: boolean | null = null;
+  readonly #remote: RemoteSwitch;
   #closing: Promise<void> | undefined;
 
   constructor(ports: Ports, pool: ProcessPool, options: SupervisorOptions) {
     this.#ports = ports;
     this.#pool = pool;
     this.#options = options;
+    this.#remote = new RemoteSwitch(ports.config, this.#runtimes);
     for (const fingerprint of options.approvedFingerprints ?? []) pool.approved.add(fingerprint);
   }
 
@@ -85,9 +89,9 @@ class CoreSupervisor {
     return opening;
   }
 
-  setRemote(on: boolean): void {
-    this.#remote = on;
-    for (const runtime of this.#runtimes) runtime.setRemote(on);
+  setRemote(on: boolean, { persist = false }: { readonly persist?: boolean } = {}): Promise<void> {
+    if (this.#closing !== undefined) return ignorable(Promise.reject(new SupervisorError(supervisorClosed)));
+    return ignorable(this.#remote.set(on, persist));
   }
 
   close({ drainMs = 0 }: { readonly drainMs?: number } = {}): Promise<void> {
@@ -100,6 +104,7 @@ class CoreSupervisor {
     if (drainMs > 0) await drained(this.#runtimes, clock, drainMs);
     await Promise.allSettled([...this.#open].map((workspace) => workspace.close()));
     while (this.#opening.size > 0) await Promise.allSettled([...this.#opening]);
+    await this.#remote.written;
     // Whatever one of them says, the others are ended too.
     const endings = await Promise.allSettled([fs, db, { close }].map(async (port) => port.close?.()));
     const failed = endings.find(({ status }) => status === 'rejected');
@@ -109,8 +114,9 @@ class CoreSupervisor {
   async #openHandle(path: string, options: WorkspaceOptions): Promise<Workspace> {
     const { realPath } = this.#ports;
     this.#refuseClosed();
+    const plugins = plainPlugins(options.plugins);
     const root = realPath === undefined ? path : await realPath(path);
-    const running = await this.#running(root, options);
+    const running = await this.#running(root, options, plugins);
     let shared: SharedWorkspace;
     try {
       shared = await running.shared;
@@ -126,7 +132,7 @@ class CoreSupervisor {
   }
 
   /** What runs at this root, or is started now. */
-  async #running(root: string, options: WorkspaceOptions): Promise<Running> {
+  async #running(root: string, options: WorkspaceOptions, plugins: readonly PluginLayer[]): Promise<Running> {
     const { running: all } = this.#pool;
     let running = all.get(root);
     while (running?.ending !== undefined) {
@@ -134,9 +140,12 @@ class CoreSupervisor {
       running = all.get(root);
     }
     this.#refuseClosed();
-    const wanted = JSON.stringify([options.trusted ?? null, options.enable ?? []]);
+    const given =
+      plugins.length === 0 ? '' : this.#ports.digest.ofJson(plugins.map(({ name, servers }) => [name, servers as Json]));
+    const wanted = JSON.stringify([options.trusted ?? null, options.enable ?? [], given]);
     if (running === undefined) {
-      running = { shared: this.#start(root, options), owner: this, options: wanted, handles: 0, ending: undefined };
+      const scope = plugins.length === 0 ? { root } : { root, plugins };
+      running = { shared: this.#start(scope, options), owner: this, options: wanted, handles: 0, ending: undefined };
       all.set(root, running);
     }
     // The handle is taken here, before anybody else's close can count them.
@@ -150,15 +159,20 @@ class CoreSupervisor {
     });
   }
 
-  async #start(root: string, options: WorkspaceOptions): Promise<SharedWorkspace> {
-    const { db } = this.#ports;
+  async #start(scope: ConfigScope, options: WorkspaceOptions): Promise<SharedWorkspace> {
     const { slots, approved } = this.#pool;
-    const [trusted, switches] = await Promise.all([db.trusted(root), db.switches()]);
+    await refuseFaultyPlugins(this.#ports.config, scope);
+    const memory = await WorkspaceMemory.open(scope.root, this.#ports);
     const deps = { ports: this.#ports, options: this.#options, slots, approved, name: this.#pool.nextName() };
-    const runtime = new WorkspaceRuntime(root, deps, options, { trusted, switches });
-    this.#runtimes.add(runtime);
-    if (this.#remote !== null) runtime.setRemote(this.#remote);
-    return { runtime, calls: new Calls(runtime) };
+    try {
+      const runtime = new WorkspaceRuntime(scope, deps, options, memory);
+      this.#runtimes.add(runtime);
+      this.#remote.tell(runtime);
+      return { runtime, calls: new Calls(runtime) };
+    } catch (error) {
+      await memory.close();
+      throw error;
+    }
   }
 
   #handleOn(root: string, running: Running, shared: SharedWorkspace): Workspace {
@@ -182,11 +196,12 @@ class CoreSupervisor {
   }
 
   #refuseClosed(): void {
-    if (this.#closing !== undefined) throw new SupervisorError(closed('the supervisor is closed'));
+    if (this.#closing !== undefined) throw new SupervisorError(supervisorClosed);
   }
 }
 
 const closed = (message: string): Failure => failure('SUPERVISOR_CLOSED', message);
+const supervisorClosed = closed('the supervisor is closed');
 
 /** Waits until no call is in flight, or for as long as was allowed. */
 function drained(runtimes: ReadonlySet<WorkspaceRuntime>, clock: ClockPort, drainMs: number): Promise<void> {

@@ -1,5 +1,6 @@
 import { modelDescription } from '../machines/items.js';
 import type { ListedItem } from '../machines/list-walk.js';
+import { fullName } from '../machines/names.js';
 import { type RankedTool, rankedTool } from '../machines/ranking.js';
 import type { ServerId } from '../machines/vocabulary.js';
 import type { ToolListing } from './api.js';
@@ -22,23 +23,40 @@ export interface ToolFacts {
   readonly stale: boolean;
 }
 
-/** The description of a definition for a model, cleaned and cut, and the same as a search looks at it. */
-interface Texts {
+/** What a catalogue needs of a tool besides its definition; costly to make, and the same each time. */
+export interface PreparedTool {
+  readonly server: ServerId;
+  readonly fullName: string;
+  /** For a model: cleaned and cut. */
   readonly description: string;
-  readonly lowered: string;
+  /** As a search looks at it. */
+  readonly ranked: RankedTool;
 }
 
-/** By definition, which nobody changes. A server may send ten thousand long ones: to clean them takes a second. */
-const texts = new WeakMap<Definition, Texts>();
+/** By definition, which nobody changes. A server may send ten thousand long ones: to prepare them takes a second. */
+const prepared = new WeakMap<Definition, PreparedTool>();
 
-/** Cleans the description of a definition now, so that nothing has to be when the catalogue is asked for all of them. */
-export function prepareTexts(definition: Definition): Texts {
-  const known = texts.get(definition);
-  if (known !== undefined) return known;
-  const description = modelDescription(definition);
-  const made = { description, lowered: description.toLowerCase() };
-  texts.set(definition, made);
+/** Names and cleans a tool now, so that nothing has to be when the catalogue is asked for all of them. */
+export function prepareTool(
+  server: ServerId,
+  { key, definition }: ListedItem,
+  digest: DigestPort,
+  knownName?: string,
+): PreparedTool {
+  const before = prepared.get(definition);
+  if (before?.server === server) return before;
+  const name = knownName ?? fullName(server, key, (text) => digest.ofJson(text));
+  const description = before?.description ?? modelDescription(definition);
+  const ranked = rankedTool({ fullName: name, tool: key, server, description });
+  const made = { server, fullName: name, description, ranked };
+  prepared.set(definition, made);
   return made;
+}
+
+/** The full name of a tool, which is all a lookup needs of it. */
+export function preparedName(server: ServerId, { key, definition }: ListedItem, digest: DigestPort): string {
+  const before = prepared.get(definition);
+  return before?.server === server ? before.fullName : fullName(server, key, (text) => digest.ofJson(text));
 }
 
 /** What has no canonical form (a lone surrogate in a description) is digested as the text of its JSON, where it is escaped. */
@@ -76,10 +94,12 @@ export class KnownDefinitions {
 /** What all tools of a server share. */
 export interface ToolContext {
   readonly isLive: () => boolean;
+  /** Whether what would run has the approval it needs. */
+  readonly isApproved: () => boolean;
   readonly digest: DigestPort;
 }
 
-/** One tool of the catalogue. Digests are taken and texts are made when somebody asks: most tools are never called. */
+/** One tool of the catalogue. Digests are taken and texts are made when somebody asks, unless they were before. */
 export class ToolEntry implements ToolFacts {
   readonly server: ServerId;
   readonly tool: string;
@@ -91,7 +111,6 @@ export class ToolEntry implements ToolFacts {
   readonly #context: ToolContext;
   #digest: string | undefined;
   #changed: boolean | undefined;
-  #ranked: RankedTool | undefined;
 
   constructor(facts: ToolFacts, known: KnownDefinitions, context: ToolContext) {
     this.server = facts.server;
@@ -106,16 +125,12 @@ export class ToolEntry implements ToolFacts {
 
   /** For a model: cleaned and cut. */
   get description(): string {
-    return prepareTexts(this.definition).description;
+    return this.#prepared().description;
   }
 
   /** As a search looks at it. */
   get ranked(): RankedTool {
-    if (this.#ranked !== undefined) return this.#ranked;
-    const { fullName, tool, server } = this;
-    const { lowered, ...names } = rankedTool({ fullName, tool, server, description: '' });
-    this.#ranked = { ...names, lowered: { ...lowered, description: prepareTexts(this.definition).lowered } };
-    return this.#ranked;
+    return this.#prepared().ranked;
   }
 
   /** Digest of the definition as the server sent it; a remembered grant and an approval are for this digest only. */
@@ -130,8 +145,14 @@ export class ToolEntry implements ToolFacts {
     return this.#changed;
   }
 
+  /** Within the limit of tools. A call of it may still have to wait for what its server waits for. */
   get callable(): boolean {
     return !this.overLimit;
+  }
+
+  /** Its server may not run as it is now before a person has approved it. */
+  get unapproved(): boolean {
+    return !this.#context.isApproved();
   }
 
   /** Not in the server's last listing, or the server is not running. */
@@ -150,7 +171,12 @@ export class ToolEntry implements ToolFacts {
   }
 
   listing(): ToolListing {
-    const { fullName: name, server, tool, description, inputSchema, callable, cached } = this;
-    return { name, server, tool, description, inputSchema, callable, cached };
+    const { fullName: name, server, tool, description, inputSchema, cached } = this;
+    return { name, server, tool, description, inputSchema, callable: this.callable && !this.unapproved, cached };
+  }
+
+  #prepared(): PreparedTool {
+    const { server, tool: key, definition, fullName: name } = this;
+    return prepareTool(server, { key, definition }, this.#context.digest, name);
   }
 }

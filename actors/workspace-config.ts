@@ -1,10 +1,10 @@
 import { switchKey } from '../machines/candidates.js';
-import { type CandidateKey, isWorkspaceLayer, type ServerId } from '../machines/vocabulary.js';
+import type { CandidateKey, ServerId } from '../machines/vocabulary.js';
 import type { WorkspaceCommand } from '../machines/workspace-machine.js';
-import { type JudgedConfig, judgeConfig, limitsOf, serverOptionsOf } from './configuration.js';
+import { type JudgedConfig, judgeConfig, limitsOf, serverOptionsOf, toolLimitOf } from './configuration.js';
 import { toFailure } from './errors.js';
 import type { LiveSlots } from './live-slots.js';
-import type { ConfigFault, ConfigPort, PolicyRule, ServerDefinition } from './ports.js';
+import type { ConfigFault, ConfigPort, ConfigScope, PolicyRule, ServerDefinition } from './ports.js';
 
 export interface ConfigState {
   readonly state: 'loading' | 'valid' | 'degraded' | 'rejected';
@@ -16,7 +16,7 @@ export interface ConfigState {
 
 export interface WorkspaceConfigDeps {
   readonly config: ConfigPort;
-  readonly root: string;
+  readonly scope: ConfigScope;
   readonly slots: LiveSlots;
   /** Switched on for this run only. */
   readonly enable: readonly ServerId[];
@@ -64,10 +64,7 @@ export class WorkspaceConfig {
   }
 
   toolLimitOf(key: CandidateKey): number {
-    const { tools } = limitsOf(this.#judged?.settings ?? null);
-    const { maxTools = null, layer = 'user' } = this.definitionOf(key) ?? {};
-    if (maxTools === null) return tools;
-    return isWorkspaceLayer(layer) ? Math.min(maxTools, tools) : maxTools;
+    return toolLimitOf(this.definitionOf(key), this.#judged?.settings ?? null);
   }
 
   setRemote(enabled: boolean): void {
@@ -75,11 +72,16 @@ export class WorkspaceConfig {
     this.#deps.send({ type: 'remote.changed', enabled });
   }
 
+  /** The file says what the host said last: from now on the file's word counts again. */
+  followFile(): void {
+    this.#remote = null;
+  }
+
   async #read(): Promise<void> {
-    const { config, root, isTrusted, isEnded } = this.#deps;
+    const { config, scope, isTrusted, isEnded } = this.#deps;
     if (isEnded()) return;
     try {
-      const readings = await config.read({ root });
+      const readings = await config.read(scope);
       if (isEnded()) return;
       const judged = judgeConfig(readings, { isTrusted: isTrusted(), hasRuntime: this.#judged !== null });
       if (judged.verdict !== 'rejected') this.#take(judged, judged.verdict);
@@ -91,7 +93,7 @@ export class WorkspaceConfig {
       // What cannot be read or taken for a reason nobody foresaw is a bad configuration like any other.
       if (isEnded()) return;
       const { code, message } = toFailure(error, 'CONFIG_UNREADABLE');
-      this.#reject([{ file: root, line: null, column: null, key: '', code, message }], []);
+      this.#reject([{ file: scope.root, line: null, column: null, key: '', code, message }], []);
     }
     this.#deps.onRead();
   }
@@ -102,7 +104,7 @@ export class WorkspaceConfig {
   }
 
   #take(judged: JudgedConfig, state: 'valid' | 'degraded'): void {
-    const { slots, root, send, approvalTimeoutMs, startsUnasked } = this.#deps;
+    const { slots, scope, send, approvalTimeoutMs, startsUnasked } = this.#deps;
     const { settings, candidates, errors, warnings } = judged;
     // What may throw comes first: a configuration is taken whole or not at all.
     const options = serverOptionsOf(settings, approvalTimeoutMs);
@@ -110,7 +112,7 @@ export class WorkspaceConfig {
     this.#judged = judged;
     this.#tighter = [];
     this.state = { state, revision: this.state.revision + 1, errors, warnings };
-    for (const key of candidates.filter(({ id }) => this.#deps.enable.includes(id)).map((one) => switchKey(one, root))) {
+    for (const key of candidates.filter(({ id }) => this.#deps.enable.includes(id)).map((one) => switchKey(one, scope.root))) {
       if (!this.#enabled.has(key)) send({ type: 'switch.changed', key, on: true });
       this.#enabled.add(key);
     }

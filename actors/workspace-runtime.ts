@@ -7,23 +7,22 @@ import { type ServerRef, workspaceMachine } from '../machines/workspace-machine.
 import type { WorkspaceOptions } from './api.js';
 import { Catalogue } from './catalogue.js';
 import { serverOptionsOf } from './configuration.js';
-import { SupervisorError, toFailure } from './errors.js';
+import { CredentialGuard } from './credential-guard.js';
+import { toFailure } from './errors.js';
 import { harmlessInspector } from './harmless.js';
 import { LinkTable } from './link-table.js';
-import type { ApprovalCard } from './ports.js';
+import type { ApprovalCard, ConfigScope } from './ports.js';
 import { Questions } from './questions.js';
-import type { RuntimeDeps, RuntimeMemory } from './runtime-deps.js';
-import { candidateFor, servedBy } from './served-candidates.js';
-import { createServerLogic } from './server-actors.js';
+import type { RuntimeDeps } from './runtime-deps.js';
+import { serverLogicFor, WAITING_MAX } from './runtime-logic.js';
+import { candidateFor, shownBy } from './served-candidates.js';
 import { ServerApprovals } from './server-approvals.js';
 import { Serving } from './serving.js';
 import { Waiters } from './waiters.js';
 import { WorkspaceConfig } from './workspace-config.js';
+import type { WorkspaceMemory } from './workspace-memory.js';
 import { WorkspaceSlots } from './workspace-slots.js';
 
-const IN_FLIGHT_MAX = 64;
-const WAITING_MAX = 1_024;
-const HARD_DEADLINE_MS = 600_000;
 const APPROVAL_TIMEOUT_MS = 300_000;
 const CALL_TIMEOUT_MS = 30_000;
 
@@ -33,12 +32,14 @@ const CALL_TIMEOUT_MS = 30_000;
  */
 export class WorkspaceRuntime {
   readonly root: string;
+  readonly scope: ConfigScope;
   readonly deps: RuntimeDeps;
   readonly links = new LinkTable();
   readonly catalogue: Catalogue;
   readonly questions: Questions;
   readonly waiters: Waiters;
   readonly config: WorkspaceConfig;
+  readonly credentials: CredentialGuard;
   readonly serving: Serving;
   readonly approvalTimeoutMs: number;
   /** Servers whose callers are to be told now, whatever they wait for. */
@@ -50,14 +51,18 @@ export class WorkspaceRuntime {
   /** What the questions of the servers show, as last vetted. */
   readonly #cards = new Map<CandidateKey, ApprovalCard>();
   readonly #slots: WorkspaceSlots;
+  readonly #memory: WorkspaceMemory;
   readonly #watch: { close(): Promise<void> };
   #trusted: boolean;
   #ended: Failure | null = null;
 
-  constructor(root: string, deps: RuntimeDeps, options: WorkspaceOptions, memory: RuntimeMemory) {
+  constructor(scope: ConfigScope, deps: RuntimeDeps, options: WorkspaceOptions, memory: WorkspaceMemory) {
     const { ports } = deps;
+    const { root } = scope;
     this.root = root;
+    this.scope = scope;
     this.deps = deps;
+    this.#memory = memory;
     // The host's no wins over what the machine remembers; its silence makes no yes.
     this.#trusted = options.trusted ?? memory.trusted ?? false;
     this.approvalTimeoutMs = deps.options.approvalTimeoutMs ?? APPROVAL_TIMEOUT_MS;
@@ -72,7 +77,7 @@ export class WorkspaceRuntime {
     });
     this.config = new WorkspaceConfig({
       config: ports.config,
-      root,
+      scope,
       slots: deps.slots,
       enable: options.enable ?? [],
       approvalTimeoutMs: askableMs,
@@ -82,22 +87,29 @@ export class WorkspaceRuntime {
       send: (command) => this.#actor.send(command),
       onRead: () => this.changed(),
     });
+    const { db, digest, log } = ports;
+    this.credentials = new CredentialGuard({ db, digest, log, root, onChange: () => this.changed() });
     this.serving = new Serving({
       ports,
+      root,
       catalogue: this.catalogue,
       links: this.links,
       waiters: this.waiters,
       hasChannel: this.questions.hasChannel,
       discovers: deps.options.discover ?? true,
       serverRef: (key) => this.serverRef(key),
-      effective: () => servedBy(this.context),
+      shown: () => shownBy(this.context),
       toolLimitOf: (key) => this.config.toolLimitOf(key),
       timeoutMsOf: (key) => this.timeoutMsOf(key),
       onChange: () => this.changed(),
       isEnded: () => this.isEnded,
     });
+    const logic = serverLogicFor(this, {
+      onCard: (key, card) => void this.#cards.set(key, card),
+      onApproved: (fingerprint) => memory.saveApproved(fingerprint),
+    });
     const { inspect } = deps.options;
-    this.#actor = createActor(workspaceMachine.provide({ actors: { server: this.#serverLogic() } }), {
+    this.#actor = createActor(workspaceMachine.provide({ actors: { server: logic } }), {
       input: {
         root,
         trusted: this.#trusted,
@@ -114,8 +126,15 @@ export class WorkspaceRuntime {
     });
     this.#listen();
     this.#actor.start();
-    this.#watch = ports.config.watch({ root }, () => void this.config.reload());
+    this.#watch = ports.config.watch(scope, () => void this.config.reload());
     this.loaded = this.config.reload();
+    memory.listen({
+      // What the host says of trust outranks what other processes decide.
+      trusted: (trusted) => {
+        if (options.trusted === undefined) this.#setTrusted(trusted);
+      },
+      switched: (key, on) => this.#actor.send({ type: 'switch.changed', key, on }),
+    });
   }
 
   get trusted(): boolean {
@@ -161,12 +180,11 @@ export class WorkspaceRuntime {
     return this.config.definitionOf(key)?.timeoutMs ?? CALL_TIMEOUT_MS;
   }
 
-  setTrusted(trusted: boolean): void {
-    if (this.isEnded) return;
-    this.#trusted = trusted;
-    this.#actor.send({ type: 'trust.changed', trusted });
-    this.deps.ports.db.setTrusted(this.root, trusted).catch((error: unknown) => this.#log('store.failed', error));
-    void this.config.reload();
+  /** Holds for this run whatever happens; rejects with `STORE_FAILED` when it will not hold for the next. */
+  setTrusted(trusted: boolean): Promise<void> {
+    if (this.isEnded) return Promise.resolve();
+    this.#setTrusted(trusted);
+    return this.#memory.setTrusted(trusted);
   }
 
   setRemote(enabled: boolean): void {
@@ -174,14 +192,10 @@ export class WorkspaceRuntime {
   }
 
   /** Holds for this run whatever happens; rejects with `STORE_FAILED` when it will not hold for the next. */
-  async setSwitch(candidate: Candidate, on: boolean): Promise<void> {
+  setSwitch(candidate: Candidate, on: boolean): Promise<void> {
     const key = switchKey(candidate, this.root);
     this.#actor.send({ type: 'switch.changed', key, on });
-    try {
-      await this.deps.ports.db.setSwitch(key, on);
-    } catch (error) {
-      throw new SupervisorError(toFailure(error, 'STORE_FAILED'), { cause: error });
-    }
+    return this.#memory.setSwitch(key, on);
   }
 
   endSession(session: string): void {
@@ -203,7 +217,8 @@ export class WorkspaceRuntime {
     this.changes.next();
     this.#actor.send({ type: 'workspace.close', failure: problem });
     const unwatched = this.#watch.close().catch((error: unknown) => this.#log('watch.failed', error));
-    await Promise.all([isClosed, unwatched, this.loaded]);
+    const remembered = this.#memory.close().catch((error: unknown) => this.#log('store.failed', error));
+    await Promise.all([isClosed, unwatched, remembered, this.loaded, this.serving.close()]);
     for (const key of Object.keys(this.context.servers)) this.#slots.releaseAll(key as CandidateKey);
     this.#actor.stop();
     await this.links.closeAll();
@@ -215,34 +230,10 @@ export class WorkspaceRuntime {
     if (!this.isEnded) this.changes.next();
   };
 
-  #serverLogic() {
-    const { ports, options, approved } = this.deps;
-    return createServerLogic({
-      clock: ports.clock,
-      link: ports.link,
-      links: this.links,
-      vet: ports.vet,
-      scope: { root: this.root },
-      clientInfo: options.host ?? { name: 'mcp-supervisor', version: '0.1.0' },
-      approved,
-      definitionOf: ({ key, configHash }) => {
-        const definition = this.config.definitionOf(key);
-        return definition?.configHash === configHash ? definition : undefined;
-      },
-      onVetted: ({ key }, { card }) => {
-        if (card !== null) this.#cards.set(key, card);
-      },
-      onUnfinished: (key, walk) => this.serving.keep(key, walk),
-      callOptions: ({ key, generation }) => ({
-        server: this.config.definitionOf(key)?.id ?? key,
-        inFlightMax: IN_FLIGHT_MAX,
-        waitingMax: WAITING_MAX,
-        hardDeadlineMs: options.hardDeadlineMs ?? HARD_DEADLINE_MS,
-        onEdge: (isBusy) => this.serverRef(key)?.send({ type: isBusy ? 'calls.busy' : 'calls.quiet', generation }),
-        onCancelled: (requestId, reason) => this.serverRef(key)?.send({ type: 'call.cancelled', generation, requestId, reason }),
-        onLateAnswer: (requestId, answer) => this.serverRef(key)?.send({ type: 'answer.late', requestId, answer }),
-      }),
-    });
+  #setTrusted(trusted: boolean): void {
+    this.#trusted = trusted;
+    this.#actor.send({ type: 'trust.changed', trusted });
+    void this.config.reload();
   }
 
   #listen(): void {
@@ -250,6 +241,7 @@ export class WorkspaceRuntime {
     const approvals = new ServerApprovals({
       questions: this.questions,
       approved: this.deps.approved,
+      onApproved: (fingerprint) => this.#memory.saveApproved(fingerprint),
       cardOf: (key) => this.#cards.get(key),
       serverRef: (key) => this.serverRef(key),
     });
@@ -275,6 +267,7 @@ export class WorkspaceRuntime {
     });
     actor.on('server.gone', ({ key }) => {
       this.#cards.delete(key);
+      this.credentials.forget(key);
       this.serving.forget(key);
     });
     actor.on('server.broke', ({ key }) => this.#broke(key));

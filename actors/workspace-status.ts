@@ -36,12 +36,15 @@ export function serverStatus(runtime: WorkspaceRuntime, id: ServerId): ServerSta
   const snapshot = runtime.serverRef(key)?.getSnapshot();
   const { layer, transport } = candidate;
   // The machine of a one-shot command takes every server for a lazy one; what is configured is what is shown.
-  const lifecycle = runtime.config.definitionOf(key)?.lifecycle ?? candidate.lifecycle;
+  const definition = runtime.config.definitionOf(key);
+  const lifecycle = definition?.lifecycle ?? candidate.lifecycle;
   const basics = {
     id,
     layer,
+    file: definition?.file ?? null,
     shadowed: otherLayers(runtime, candidate),
     transport,
+    origin: candidate.origin ?? null,
     lifecycle,
     enabled: isEnabled(runtime, candidate),
   };
@@ -69,7 +72,7 @@ function liveStatus(runtime: WorkspaceRuntime, key: CandidateKey, snapshot: Serv
     callsInFlight: runtime.links.get(key)?.calls.inFlight ?? 0,
     cancellations: context.cancellations,
     lastClose: context.lastClose,
-    warnings: warningsOf(runtime, context),
+    warnings: warningsOf(runtime, key, context),
   };
 }
 
@@ -119,9 +122,14 @@ function retryAtMs(runtime: WorkspaceRuntime, key: CandidateKey, context: Server
   return phase === 'backoff' && since !== undefined ? since + backoffDelayMs(context) : null;
 }
 
-function warningsOf(runtime: WorkspaceRuntime, { profile, wroteStderr, handshake }: ServerContext): readonly string[] {
+function warningsOf(
+  runtime: WorkspaceRuntime,
+  key: CandidateKey,
+  { profile, wroteStderr, handshake }: ServerContext,
+): readonly string[] {
   const overLimit = runtime.catalogue.overLimit(profile.id);
   return [
+    ...runtime.credentials.warningsOf(key, profile.configHash),
     ...(overLimit > 0 ? [`${overLimit} tools are past the limit and cannot be called`] : []),
     ...(wroteStderr && handshake === null ? ['it wrote to stderr; see its log'] : []),
   ];

@@ -1,6 +1,6 @@
 import { distinctUntilChanged, map, type Observable, Observable as Rx, startWith } from 'rxjs';
 import { candidateKey } from '../machines/vocabulary.js';
-import type { Workspace, WorkspaceStatus } from './api.js';
+import type { ToolListing, Workspace, WorkspaceStatus } from './api.js';
 import { type Calls, closedFailure } from './calls.js';
 import { SupervisorError } from './errors.js';
 import { createGateway } from './gateway.js';
@@ -19,6 +19,8 @@ export interface SharedWorkspace {
 export function createWorkspace({ runtime, calls }: SharedWorkspace, release: () => Promise<void>): Workspace {
   const { ports } = runtime.deps;
   const status = (): WorkspaceStatus => workspaceStatus(runtime);
+  const mayBeCalled = ({ callable, server, tool }: ToolListing): boolean =>
+    callable && calls.policyOf(server, tool).verdict !== 'deny';
   let closing: Promise<void> | undefined;
   const refuseClosed = (): void => {
     if (closing !== undefined) throw new SupervisorError(closedFailure(runtime.root));
@@ -34,22 +36,29 @@ export function createWorkspace({ runtime, calls }: SharedWorkspace, release: ()
       if (closing !== undefined) return Promise.reject(new SupervisorError(closedFailure(runtime.root)));
       return calls.call(name, args, options);
     },
-    gateway: createGateway({
-      catalogue: runtime.catalogue,
-      outputs: createOutputs({ fs: ports.fs }),
-      log: ports.log,
-      ...(ports.regex === undefined ? {} : { regex: ports.regex }),
-      turn: () => new Promise((resolve) => void ports.clock.setTimeout(resolve, 0)),
-      status,
-      call: async (name, args, options) => {
-        refuseClosed();
-        return calls.call(name, args, options);
+    gateway: {
+      ...createGateway({
+        catalogue: runtime.catalogue,
+        outputs: createOutputs({ fs: ports.fs }),
+        log: ports.log,
+        ...(ports.regex === undefined ? {} : { regex: ports.regex }),
+        turn: () => new Promise((resolve) => void ports.clock.setTimeout(resolve, 0)),
+        status,
+        call: async (name, args, options) => {
+          refuseClosed();
+          return calls.call(name, args, options);
+        },
+        request: async (server, method, params, options) => {
+          refuseClosed();
+          return calls.request(server, method, params, options);
+        },
+      }),
+      tools: () => runtime.catalogue.tools().filter(mayBeCalled),
+      watchTools: (changed) => {
+        const watching = runtime.changes.subscribe({ next: changed, error: () => undefined });
+        return () => watching.unsubscribe();
       },
-      request: async (server, method, params, options) => {
-        refuseClosed();
-        return calls.request(server, method, params, options);
-      },
-    }),
+    },
     server: (id) => createServerHandle(runtime, calls, id, refuseClosed),
     questions: () => runtime.questions.list(),
     answer: (nonce, decision) => closing === undefined && runtime.questions.answer(nonce, decision),
@@ -60,7 +69,7 @@ export function createWorkspace({ runtime, calls }: SharedWorkspace, release: ()
     },
     setTrusted: (trusted) => {
       refuseClosed();
-      runtime.setTrusted(trusted);
+      return runtime.setTrusted(trusted);
     },
     endSession: (session) => calls.endSession(session),
     connectAll: () => {

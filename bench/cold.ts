@@ -1,5 +1,5 @@
 import { openPipe } from './legs.js';
-import { openOurs, usableBesideHung } from './ours.js';
+import { openOurs, stdioEchoes, usableBesideHung } from './ours.js';
 import { collectGarbage, median } from './stats.js';
 
 /** Milliseconds until all of `servers` are initialised and listed, in a process that is warm; median of the rounds. */
@@ -56,7 +56,7 @@ async function startFloor(servers: number): Promise<number> {
 
 async function startOurs(servers: number): Promise<number> {
   const before = performance.now();
-  const workspace = await openOurs(servers);
+  const workspace = await openOurs(stdioEchoes(servers));
   const took = performance.now() - before;
   await workspace.close();
   return took;

@@ -3,7 +3,7 @@ import { Client as ClientOfSdk2 } from '@modelcontextprotocol/client';
 import { StdioClientTransport as StdioOfSdk2 } from '@modelcontextprotocol/client/stdio';
 import { Client as ClientOfSdk1 } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport as StdioOfSdk1 } from '@modelcontextprotocol/sdk/client/stdio.js';
-import { openOurs } from './ours.js';
+import { openOurs, stdioEchoes } from './ours.js';
 import { echoServer } from './paths.js';
 
 /** One way to call the echo server, ready to be called. */
@@ -42,7 +42,7 @@ export const legs: Readonly<Record<'raw' | 'rawBatched' | 'sdk1' | 'sdk2' | 'our
     return { call: () => client.callTool(toolCall), close: () => client.close() };
   },
   ours: async () => {
-    const workspace = await openOurs(1);
+    const workspace = await openOurs(stdioEchoes(1));
     return { call: () => workspace.call('mcp__echo0__echo', toolCall.arguments), close: workspace.close };
   },
 };

@@ -3,24 +3,28 @@ import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';
 import { inFreshProcess } from './child.js';
 import { benchCold, benchHung, type ColdRow } from './cold.js';
+import { benchHttp } from './http.js';
+import { legs } from './legs.js';
+import { benchSearch } from './search.js';
+import { benchSearchStart } from './search-start.js';
 import { median, rounded } from './stats.js';
-import { benchWarm } from './warm.js';
+import { benchLegs, type WarmRow } from './warm.js';
 
 /**
  * Compares with a raw pipe and with the bare SDKs in one process start, in turn: `npm run bench -- [--json FILE]
- * [--rounds N] [--only warm,cold,rss,simulated]`. The ratios are what counts; milliseconds are of this machine, now.
+ * [--rounds N] [--only warm,http,search,cold,rss,simulated]`. The ratios are what counts; milliseconds are of this machine, now.
  */
 const { values } = parseArgs({
   options: {
     json: { type: 'string' },
     rounds: { type: 'string', default: '11' },
-    only: { type: 'string', default: 'warm,cold,rss,simulated' },
+    only: { type: 'string', default: 'warm,http,search,cold,rss,simulated' },
   },
 });
 const rounds = Number(values.rounds);
 if (!Number.isSafeInteger(rounds) || rounds < 1) throw new Error(`--rounds must be a whole number from 1, not ${values.rounds}`);
 
-const sections = { warm, cold, rss, simulated };
+const sections = { warm, http, search, cold, rss, simulated };
 type Section = keyof typeof sections;
 
 const chosen = values.only.split(',').map((name) => {
@@ -35,16 +39,8 @@ console.log(`\n${JSON.stringify(report, null, 2)}`);
 if (values.json !== undefined) await writeFile(values.json, `${JSON.stringify(report, null, 2)}\n`);
 
 async function warm() {
-  const rows = await benchWarm(rounds);
-  print(
-    'One call of the echo server, medians of the rounds',
-    Object.entries(rows).map(([name, { p50Ms, p99Ms, callsPerSecond }]) => ({
-      client: name,
-      'p50 µs': Math.round(p50Ms * 1_000),
-      'p99 µs': Math.round(p99Ms * 1_000),
-      'calls/s, 64 at once': Math.round(callsPerSecond),
-    })),
-  );
+  const rows = await benchLegs(legs, rounds);
+  printCalls('One call of the echo server, medians of the rounds', rows);
   const { raw, rawBatched, sdk1, sdk2, ours } = rows;
   return {
     p50xRaw: rounded(ours.p50Ms / raw.p50Ms),
@@ -53,6 +49,46 @@ async function warm() {
     // The same pipe with our way of writing: what batching alone is worth.
     c64xRawBatched: rounded(ours.callsPerSecond / rawBatched.callsPerSecond),
     p50xRawBatched: rounded(ours.p50Ms / rawBatched.p50Ms),
+  };
+}
+
+async function http() {
+  const rows = await benchHttp(rounds);
+  printCalls('One call over Streamable HTTP, medians of the rounds', rows);
+  const { sdk1, sdk2, ours } = rows;
+  return {
+    p50xBestSdk: rounded(ours.p50Ms / Math.min(sdk1.p50Ms, sdk2.p50Ms)),
+    p99xBestSdk: rounded(ours.p99Ms / Math.min(sdk1.p99Ms, sdk2.p99Ms)),
+    c64xBestSdk: rounded(ours.callsPerSecond / Math.max(sdk1.callsPerSecond, sdk2.callsPerSecond)),
+  };
+}
+
+async function search() {
+  const rows = [10_000, 100_000].map((tools) => benchSearch(tools, 30));
+  print(
+    'One search of the catalogue, over queries of every kind',
+    rows.map(({ tools, p50Ms, p99Ms, firstMs }) => ({
+      tools,
+      'p50 ms': rounded(p50Ms, 2),
+      'p99 ms': rounded(p99Ms, 2),
+      'first after a listing, ms': rounded(firstMs, 1),
+    })),
+  );
+  const starts = [await benchSearchStart(64, rounds), await benchSearchStart(10_000, rounds)];
+  print(
+    'The command "search", from the start of its process to the end, with every server gone',
+    starts.map(({ tools, nodeMs, searchMs }) => ({
+      tools,
+      'node -e 0, ms': Math.round(nodeMs),
+      'search, ms': Math.round(searchMs),
+    })),
+  );
+  const [small, large] = rows;
+  return {
+    p99Ms10k: rounded(small?.p99Ms ?? Number.NaN, 2),
+    p99Ms100k: rounded(large?.p99Ms ?? Number.NaN, 2),
+    startXNode: rounded(starts[0]?.ratio ?? Number.NaN),
+    start10kXNode: rounded(starts[1]?.ratio ?? Number.NaN),
   };
 }
 
@@ -115,6 +151,18 @@ async function simulated() {
     stop313x32Ms: rounded(many?.stopMs ?? Number.NaN, 1),
     stop1000Ms: rounded(thousand?.stopMs ?? Number.NaN, 1),
   };
+}
+
+function printCalls(title: string, rows: Readonly<Record<string, WarmRow>>): void {
+  print(
+    title,
+    Object.entries(rows).map(([client, { p50Ms, p99Ms, callsPerSecond }]) => ({
+      client,
+      'p50 µs': Math.round(p50Ms * 1_000),
+      'p99 µs': Math.round(p99Ms * 1_000),
+      'calls/s, 64 at once': Math.round(callsPerSecond),
+    })),
+  );
 }
 
 function print(title: string, rows: readonly object[]): void {

@@ -44,6 +44,8 @@ const configOf = (servers: number): ConfigPort => ({
       },
     ]);
   },
+  remove: () => Promise.reject(supervisorError('CONFIG_INVALID', 'there is no file')),
+  setRemote: () => Promise.reject(supervisorError('CONFIG_INVALID', 'there is no file')),
   watch: () => ({ close: () => Promise.resolve() }),
 });
 
@@ -57,6 +59,7 @@ function definition(id: string, root: string): ServerDefinition {
     args: [id],
     env: {},
     headers: {},
+    credentialHeaders: [],
     isRemote: false,
     lifecycle: 'lazy',
     idleTimeoutMs: 600_000,

@@ -1,8 +1,5 @@
-import { type Leg, legs } from './legs.js';
+import type { Leg } from './legs.js';
 import { collectGarbage, median, quantile } from './stats.js';
-
-type LegName = keyof typeof legs;
-const names = Object.keys(legs) as LegName[];
 
 /** Medians over the rounds: milliseconds a call, one after the other, and calls a second with 64 under way. */
 export interface WarmRow {
@@ -20,7 +17,11 @@ const concurrency = 64;
  * Calls the same server through every leg in turn. A round goes round the legs several times, from another one each time, so
  * that a slow moment of the machine falls on all of them; a p99 is one round's, and the median of the rounds is reported.
  */
-export async function benchWarm(rounds: number): Promise<Record<LegName, WarmRow>> {
+export async function benchLegs<LegName extends string>(
+  legs: Readonly<Record<LegName, () => Promise<Leg>>>,
+  rounds: number,
+): Promise<Record<LegName, WarmRow>> {
+  const names = Object.keys(legs) as LegName[];
   const open = new Map<LegName, Leg>();
   for (const name of names) open.set(name, await legs[name]());
   try {
@@ -47,7 +48,7 @@ export async function benchWarm(rounds: number): Promise<Record<LegName, WarmRow
   }
 }
 
-async function everyLeg(
+async function everyLeg<LegName extends string>(
   open: ReadonlyMap<LegName, Leg>,
   first: number,
   run: (leg: Leg, name: LegName) => Promise<unknown>,

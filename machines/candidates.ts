@@ -163,7 +163,7 @@ function shutGate(candidate: Candidate, facts: CandidateFacts, above: Candidate 
       'remoteOff',
       'REMOTE_OFF',
       `Remote servers are switched off, and "${id}" is one`,
-      'Remote servers are off; "remote": { "enabled": true } in the user file turns them on.',
+      'Run `mcp-supervisor remote on`, or set "remote": { "enabled": true } in the user file.',
     );
   }
   if (isWorkspaceLayer(layer) && !facts.trusted) {
@@ -171,11 +171,12 @@ function shutGate(candidate: Candidate, facts: CandidateFacts, above: Candidate 
       'untrusted',
       'UNTRUSTED',
       `The workspace that brings "${id}" is not trusted`,
-      'Look at what it would run; if you trust this workspace, run again with --trust.',
+      'Look at what it would run; if you trust this workspace, run `mcp-supervisor trust`.',
     );
   }
   if (!(facts.switches.get(switchKey(candidate, facts.root)) ?? defaultSwitch(layer))) {
-    return shutFor('disabled', 'DISABLED', `"${id}" of the ${layer} layer is switched off`, `Run again with --enable ${id}.`);
+    const text = `"${id}" of the ${layer} layer is switched off`;
+    return shutFor('disabled', 'DISABLED', text, `Run \`mcp-supervisor enable ${id}\`.`);
   }
   if (above !== undefined) {
     const text = `"${id}" of the ${layer} layer is covered by the one of the ${above.layer} layer`;

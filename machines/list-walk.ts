@@ -17,12 +17,17 @@ export interface ListPage {
   readonly items: readonly ListedItem[];
   readonly skipped: readonly SkippedItem[];
   readonly nextCursor: string | undefined;
+  /** How long the server calls this page fresh, as it said it; absent where it said nothing. */
+  readonly ttlMs?: number | undefined;
 }
 
 export interface ListLimits {
   readonly pages: number;
   readonly items: number;
 }
+
+/** Caps of one list; a configuration may only lower them. */
+export const defaultListLimits: ListLimits = { pages: 100, items: 10_000 };
 
 /** What one walk through a list brought home. What was verified before it ended early is kept. */
 export interface ListWalk {
@@ -34,6 +39,8 @@ export interface ListWalk {
   readonly pages: number;
   readonly state: 'complete' | 'truncated' | 'failed';
   readonly reason: Failure | null;
+  /** The smallest that any page said; absent where none did. */
+  readonly ttlMs?: number | undefined;
 }
 
 /** A walk under way. Until it ends it is what it would be if it stopped now: truncated, for no reason yet. */
@@ -64,7 +71,9 @@ export function startWalk(kind: ListKind): WalkProgress {
 
 /** Takes one page in and says whether and where the walk goes on. Caps and loops end it with what it has. */
 export function takePage(walk: WalkProgress, page: ListPage, limits: ListLimits): WalkProgress {
-  const read = appendItems({ ...walk, pages: walk.pages + 1 }, page, limits);
+  const ttlMs = Math.min(walk.ttlMs ?? Number.POSITIVE_INFINITY, page.ttlMs ?? Number.POSITIVE_INFINITY);
+  const timed = Number.isFinite(ttlMs) ? { ...walk, ttlMs } : walk;
+  const read = appendItems({ ...timed, pages: walk.pages + 1 }, page, limits);
   if (read.isEnded) return read;
   const { nextCursor } = page;
   if (nextCursor === undefined) return { ...read, isEnded: true, state: 'complete' };
@@ -87,8 +96,9 @@ export function failWalk(walk: WalkProgress, reason: Failure): WalkProgress {
 }
 
 /** The result without the bookkeeping of the way there. */
-export function walkResult({ kind, items, skipped, pages, state, reason }: WalkProgress): ListWalk {
-  return { kind, items, skipped, pages, state, reason };
+export function walkResult({ kind, items, skipped, pages, state, reason, ttlMs }: WalkProgress): ListWalk {
+  const walk = { kind, items, skipped, pages, state, reason };
+  return ttlMs === undefined ? walk : { ...walk, ttlMs };
 }
 
 /** Why a page could not be read: a failure that was thrown keeps its code, anything else is `LIST_FAILED`. */

@@ -12,10 +12,14 @@ import {
 } from './list-walk.js';
 import { failure, type LinkRef, type ListKind } from './vocabulary.js';
 
-export type { ListedItem, ListLimits, ListPage, ListWalk, SkippedItem } from './list-walk.js';
-
-/** Caps of one list; a configuration may only lower them. */
-export const defaultListLimits: ListLimits = { pages: 100, items: 10_000 };
+export {
+  defaultListLimits,
+  type ListedItem,
+  type ListLimits,
+  type ListPage,
+  type ListWalk,
+  type SkippedItem,
+} from './list-walk.js';
 
 export interface PaginationInput {
   /** Whose list; handed on to `fetchPage`. */

@@ -33,8 +33,8 @@ export interface PolicyAnswer {
 
 /**
  * Decides a call: a deny of any layer, then a remembered grant, then an explicit ask of any layer, then an allow or
- * `approveTools` of the user, else ask. An allow counts only from the user or a plugin, and only for a server one of them
- * defines. What cannot be evaluated is a deny.
+ * `approveTools` of the user, else ask. An allow counts only for a server that the user or a plugin defines: the user's for
+ * any of them, a plugin's for its own. What cannot be evaluated is a deny.
  */
 export function decidePolicy(question: PolicyQuestion): PolicyAnswer {
   try {
@@ -58,7 +58,7 @@ function decide({ server, tool, servedBy, rules, approveTools, granted }: Policy
     if (rule.server !== server || !(rule.tool === null || matchesGlob(rule.tool, tool))) continue;
     if (rule.verdict === 'ask') asked ??= rule;
     else if (rule.verdict !== 'allow') return { verdict: 'deny', rule: inWords(rule) };
-    else if (isUsers(rule.layer) && isUsers(servedBy)) allowed ??= rule;
+    else if (isUsers(servedBy) && (rule.layer === 'user' || rule.layer === servedBy)) allowed ??= rule;
   }
   if (granted) return { verdict: 'allow', rule: 'a remembered grant' };
   if (asked !== null) return { verdict: 'ask', rule: inWords(asked) };

@@ -1,4 +1,4 @@
-import { defaultListLimits } from './pagination-machine.js';
+import { defaultListLimits } from './list-walk.js';
 import { defaultRestartPolicy, type RestartPolicy } from './restart-policy.js';
 
 /** Numbers that are the same for every server of a workspace. */

@@ -58,11 +58,11 @@ describe('gates', () => {
     });
     expect(shutBy({ trusted: false, ...switchedOff })).toMatchObject({
       gate: 'untrusted',
-      failure: { code: 'UNTRUSTED', hint: expect.stringContaining('--trust') as string },
+      failure: { code: 'UNTRUSTED', hint: expect.stringContaining('`mcp-supervisor trust`') as string },
     });
     expect(shutBy(switchedOff)).toMatchObject({
       gate: 'disabled',
-      failure: { code: 'DISABLED', hint: 'Run again with --enable files.' },
+      failure: { code: 'DISABLED', hint: 'Run `mcp-supervisor enable files`.' },
     });
     expect(shutBy({})).toEqual({ gate: 'refused', failure: refusal });
   });

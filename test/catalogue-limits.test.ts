@@ -9,7 +9,7 @@ describe('what the catalogue keeps for the next run', () => {
     const catalogue = catalogueOf('read', 'write');
     catalogue.put('s', 'resources', walk([]));
     catalogue.put('s', 'tools', walk([toolItem('read')], { state: 'failed', reason: lost }));
-    const { lists } = catalogue.metadata('s', 1);
+    const { lists } = catalogue.metadata('s', { savedAtMs: 1, ttlMs: null, fingerprint: null });
     expect(lists.tools?.map(({ key }) => key)).toEqual(['read', 'write']);
     expect(lists.resources).toEqual([]);
   });
@@ -17,7 +17,7 @@ describe('what the catalogue keeps for the next run', () => {
   it('is nothing of a list that was never read to its end', () => {
     const catalogue = newCatalogue();
     catalogue.put('s', 'tools', walk([toolItem('read')], { state: 'truncated', reason: lost }));
-    expect(catalogue.metadata('s', 1).lists).toEqual({});
+    expect(catalogue.metadata('s', { savedAtMs: 1, ttlMs: null, fingerprint: null }).lists).toEqual({});
   });
 });
 

@@ -100,17 +100,17 @@ describe('the other lists', () => {
   it('go into the metadata for the next run when they are complete, and come back from it', () => {
     const catalogue = catalogueOf('a');
     catalogue.put('s', 'resources', walk([keyed('r')], { state: 'truncated', reason: lost }));
-    const metadata = catalogue.metadata('s', 5);
-    expect(metadata).toEqual({ savedAtMs: 5, lists: { tools: [toolItem('a')] } });
+    const metadata = catalogue.metadata('s', { savedAtMs: 5, ttlMs: null, fingerprint: null });
+    expect(metadata).toEqual({ savedAtMs: 5, ttlMs: null, fingerprint: null, lists: { tools: [toolItem('a')] } });
     const next = newCatalogue();
     next.load('s', metadata, 64);
     expect(next.tools().map(({ name, cached }) => [name, cached])).toEqual([['mcp__s__a', true]]);
-    expect(catalogue.metadata('nobody', 5).lists).toEqual({});
+    expect(catalogue.metadata('nobody', { savedAtMs: 5, ttlMs: null, fingerprint: null }).lists).toEqual({});
   });
 
   it('are not taken back to what a cache says once the server has been asked', () => {
     const catalogue = catalogueOf('new');
-    catalogue.load('s', { savedAtMs: 0, lists: { tools: [toolItem('old')] } }, 64);
+    catalogue.load('s', { lists: { tools: [toolItem('old')] } }, 64);
     expect(catalogue.tools().map(({ tool, cached }) => [tool, cached])).toEqual([['new', false]]);
   });
 });

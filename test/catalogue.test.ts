@@ -177,7 +177,7 @@ describe('a tool that changes', () => {
 
   it('is marked against what a former run had cached', () => {
     const catalogue = newCatalogue();
-    catalogue.load('s', { savedAtMs: 0, lists: { tools: version('a').items } }, 64);
+    catalogue.load('s', { lists: { tools: version('a').items } }, 64);
     expect(catalogue.tools()[0]?.cached).toBe(true);
     catalogue.put('s', 'tools', version('b'));
     expect(isChanged(catalogue)).toBe(true);

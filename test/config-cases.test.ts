@@ -121,7 +121,7 @@ test('an entry that only switches is a fault, and "disabled" changes nothing (B0
   const { user: mine, project } = await folder.read({ user, project: workspace });
   expect(mine.warnings[0]).toMatchObject({
     key: 'mcpServers.firecrawl.disabled',
-    message: expect.stringContaining('take its entry out of this file') as string,
+    message: expect.stringContaining('`mcp-supervisor disable firecrawl`') as string,
   });
   expect(project).toMatchObject({ state: 'rejected', servers: [] });
 });

@@ -126,7 +126,7 @@ test('unknown keys only warn, and "disabled" names the switch', async () => {
     ['mcpServers.x.disabled', 'CONFIG_UNKNOWN_FIELD'],
     ['mcpServers.x.autoApprove', 'CONFIG_UNKNOWN_FIELD'],
   ]);
-  expect(user.warnings.find(({ key }) => key.endsWith('disabled'))?.message).toContain('take its entry out of this file');
+  expect(user.warnings.find(({ key }) => key.endsWith('disabled'))?.message).toContain('`mcp-supervisor disable x`');
 });
 
 test('the hash follows what would run and nothing else', async () => {

@@ -158,7 +158,7 @@ test('a password in a url rejects a workspace file, variables beside it or not (
 test('a disabled key is told what does switch a server', async () => {
   await using folder = await configFolder();
   const { project } = await folder.read({ project: x({ ...stdio, disabled: false }) });
-  expect(project.warnings[0]?.message).toContain('--trust and --enable x');
+  expect(project.warnings[0]?.message).toContain('`mcp-supervisor enable x`');
 });
 
 describe('in the user file', () => {

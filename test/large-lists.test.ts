@@ -66,7 +66,8 @@ async function fetchWatched({ tools, kind = 'tools', touched = new Set(), now = 
     },
   };
   const request = { source: { key: 'user/s', generation: 1 }, kind, cursor: undefined } as const;
-  const fetched = fetchPage(linkThatAnswers({ [kind]: tools }), request, signal ?? new AbortController().signal, clock);
+  const deps = { clock, digest: createNodeDigest() };
+  const fetched = fetchPage(linkThatAnswers({ [kind]: tools }), request, signal ?? new AbortController().signal, deps);
   return { page: await fetched, turns };
 }
 
@@ -115,7 +116,8 @@ it('S108 a page that is no list, and one with more entries than are read, fail i
   const link = linkThatAnswers({ tools: 'none' });
   const request = { source: { key: 'user/s', generation: 1 }, kind: 'tools', cursor: undefined } as const;
   const clock = { now: () => 0, setTimeout: () => expect.unreachable('nothing to verify') };
-  await expect(fetchPage(link, request, new AbortController().signal, clock)).rejects.toMatchObject({ code: 'LIST_FAILED' });
+  const deps = { clock, digest: createNodeDigest() };
+  await expect(fetchPage(link, request, new AbortController().signal, deps)).rejects.toMatchObject({ code: 'LIST_FAILED' });
   const tooMany = [null, ...watchedTools(MOST + 1).tools];
   await expect(fetchWatched({ tools: tooMany })).rejects.toMatchObject({ code: 'LIST_FAILED' });
 });

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { builtCommand } from './support/build.js';
+import { collectGarbage } from './support/collect-garbage.js';
 import { type RealWorkspace, realWorkspace, textOf, untilAllReady, untilServer } from './support/real-workspace.js';
 import { failureOf } from './support/stdio-harness.js';
 
@@ -75,9 +76,11 @@ describe('closing', () => {
     const descriptors: number[] = [];
     for (let cycle = 0; cycle < 20; cycle += 1) {
       const workspace = await here.open({ user });
-      await untilAllReady(workspace, 'one', 'two');
+      // From the second time on their lists are known, and nothing starts them unasked.
+      await workspace.connectAll();
       expect(textOf(await workspace.call('mcp__one__echo', { text: 'in' }))).toBe('in');
       await here.end();
+      await collectGarbage();
       descriptors.push(readdirSync('/proc/self/fd').length);
     }
     // The first one opens what Node keeps for good.

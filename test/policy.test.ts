@@ -29,7 +29,8 @@ function oracle(q: PolicyQuestion): Verdict {
   if (fitting.some((r) => r.verdict === 'deny')) return 'deny';
   if (q.granted) return 'allow';
   if (fitting.some((r) => r.verdict === 'ask')) return 'ask';
-  if (isUsers(q.servedBy) && fitting.some((r) => r.verdict === 'allow' && isUsers(r.layer))) return 'allow';
+  const mayAllow = (r: { readonly layer: string }) => r.layer === 'user' || r.layer === q.servedBy;
+  if (isUsers(q.servedBy) && fitting.some((r) => r.verdict === 'allow' && mayAllow(r))) return 'allow';
   if (isUsers(q.servedBy) && q.approveTools.some((glob) => naiveGlob(glob, q.tool))) return 'allow';
   return 'ask';
 }

@@ -7,14 +7,14 @@ import { layer, Simulation, server } from './support/simulated-ports.js';
 const NAME = 'mcp__files__echo';
 
 /** "files" stands in the user's file and in the workspace's; both are switched on. */
-async function start(options: SupervisorOptions = {}, trusted = true) {
+async function start(options: SupervisorOptions = {}, trusted = true, enable: readonly string[] = ['files']) {
   const sim = new Simulation();
   sim.layers = [
     layer('user', [server('files')]),
     layer('workspace', [server('files', { layer: 'workspace', configHash: 'theirs', approveTools: ['*'] })]),
   ];
   sim.behaviours.set('files', { answers: true });
-  const opened = await sim.open(options, { trusted, enable: ['files'] });
+  const opened = await sim.open(options, { trusted, enable });
   return { sim, ...opened, status: () => opened.workspace.server('files').status() };
 }
 
@@ -44,7 +44,7 @@ describe('an id that the user and the workspace both define', () => {
     await workspace.connectAll();
     expect(openHashes(sim)).toEqual(['theirs']);
     sim.behaviours.set('files', { answers: true, tools: ['mine'] });
-    workspace.setTrusted(false);
+    void workspace.setTrusted(false);
     await sim.settle();
     expect(workspace.tools()).toEqual([]);
     expect(status()).toMatchObject({ layer: 'user', phase: 'idle', blockedBy: null });
@@ -60,6 +60,23 @@ describe('an id that the user and the workspace both define', () => {
     await expect(workspace.call(NAME)).resolves.toBeDefined();
     expect(workspace.server('files').explain()).toMatchObject({ server: 'files', layer: 'user', phase: 'ready', error: null });
   });
+});
+
+test('switching an id on means the workspace’s entry that is off, though the user’s serves the id; switching it off what serves', async () => {
+  const { sim, workspace, status } = await start({}, true, []);
+  await workspace.call(NAME);
+  await workspace.server('files').enable();
+  await sim.settle();
+  expect(workspace.questions()).toMatchObject([{ kind: 'server', fingerprint: 'fingerprint of theirs' }]);
+  expect(status()).toMatchObject({ layer: 'user', phase: 'ready' });
+  await workspace.server('files').disable();
+  await sim.settle();
+  expect(await sim.db.switches()).toEqual(
+    new Map([
+      ['mcp.disabled.workspace.files#stdio#/repo', true],
+      ['mcp.disabled.user.files', false],
+    ]),
+  );
 });
 
 describe('trust', () => {
@@ -78,9 +95,9 @@ describe('trust', () => {
     await refused.supervisor.close();
     const remembered = await sim.open({}, { enable: ['theirs'] });
     expect(remembered.workspace.server('theirs').status()).toMatchObject({ phase: 'approving' });
-    remembered.workspace.setTrusted(false);
-    remembered.workspace.setTrusted(true);
-    remembered.workspace.setTrusted(false);
+    void remembered.workspace.setTrusted(false);
+    void remembered.workspace.setTrusted(true);
+    void remembered.workspace.setTrusted(false);
     await sim.settle();
     expect(remembered.workspace.server('theirs').status()).toMatchObject({ phase: 'idle', blockedBy: 'untrusted' });
     expect(remembered.workspace.questions()).toEqual([]);
@@ -92,11 +109,11 @@ describe('trust', () => {
     const asked: Question[] = [];
     const approve = (question: Question): unknown => {
       asked.push(question);
-      workspace.setTrusted(false);
+      void workspace.setTrusted(false);
       return 'approve';
     };
     const { sim, workspace, status } = await start({ approve }, false);
-    workspace.setTrusted(true);
+    void workspace.setTrusted(true);
     await sim.settle();
     expect(asked).toHaveLength(1);
     expect(status()).toMatchObject({ layer: 'user', phase: 'idle' });
@@ -111,7 +128,7 @@ test('whoever is asked finds the server as one that waits for the answer', async
   const seen: unknown[] = [];
   const approve = (): unknown => seen.push(workspace.server('theirs').status().phase, workspace.questions().length);
   const { workspace } = await sim.open({ approve }, { trusted: false, enable: ['theirs'] });
-  workspace.setTrusted(true);
+  void workspace.setTrusted(true);
   await sim.settle();
   expect(seen).toEqual(['approving', 1]);
 });

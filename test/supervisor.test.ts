@@ -107,7 +107,7 @@ describe('state that cannot be read', () => {
     );
     await workspace.connectAll();
     await expect(workspace.server('files').disable()).rejects.toMatchObject({ code: 'STORE_FAILED' });
-    workspace.setTrusted(true);
+    void workspace.setTrusted(true);
     await sim.settle();
     expect(workspace.server('files').status()).toMatchObject({ phase: 'idle', blockedBy: 'disabled', enabled: false });
     expect(workspace.status().workspace.trusted).toBe(true);
@@ -161,7 +161,7 @@ describe('closing', () => {
     expect(workspace.status().servers).toEqual([]);
     expect(() => workspace.setTrusted(true)).toThrow(expect.objectContaining(closed));
     workspace.endSession('one');
-    supervisor.setRemote(true);
+    void supervisor.setRemote(true);
     sim.change([user]);
     await sim.run(1_000);
     expect(sim.remains()).toEqual([]);

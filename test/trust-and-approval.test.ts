@@ -264,7 +264,7 @@ describe('trust that is taken back', () => {
     await untilServer(workspace, 'own', ({ phase }) => phase === 'ready');
     const lost = failureOf(workspace.call('mcp__project__sleep', { ms: 600_000 }, { byPerson: true }));
     await untilServer(workspace, 'project', ({ callsInFlight }) => callsInFlight === 1);
-    workspace.setTrusted(false);
+    void workspace.setTrusted(false);
     expect(await lost).toBe('UNTRUSTED');
     const { servers } = await until(workspace, (now) => now.servers.every(({ stage }) => stage !== 'closing'));
     expect(servers).toMatchObject([

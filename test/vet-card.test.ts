@@ -24,6 +24,7 @@ async function cardFor(changes: Partial<ServerDefinition>): Promise<ApprovalCard
     args: [],
     env: {},
     headers: {},
+    credentialHeaders: [],
     isRemote: false,
     lifecycle: 'lazy',
     idleTimeoutMs: 1,

@@ -32,6 +32,7 @@ async function workspace(...names: readonly string[]) {
       args,
       env: {},
       headers: {},
+      credentialHeaders: [],
       isRemote: false,
       lifecycle: 'lazy',
       idleTimeoutMs: 1,

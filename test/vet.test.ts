@@ -32,6 +32,7 @@ async function place(options: Partial<VetOptions> = {}) {
     args: [],
     env: {},
     headers: {},
+    credentialHeaders: [],
     isRemote: false,
     lifecycle: 'lazy',
     idleTimeoutMs: 1,

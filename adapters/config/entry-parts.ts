@@ -3,11 +3,11 @@ import type { Lifecycle, TransportKind } from '../../machines/vocabulary.js';
 import type { Field } from './document.js';
 import type { Faults } from './faults.js';
 import { integerOf, MS_MAX, objectOf, stringOf, stringsOf, type TextAt, textAt, verdictOf, wordOf } from './fields.js';
-import type { FileLayer } from './layers.js';
+import type { ConfigLayer } from './layers.js';
 
 /** What one entry is read against. */
 export interface EntryContext {
-  readonly layer: FileLayer;
+  readonly layer: ConfigLayer;
   readonly root: string;
   readonly settings: UserSettings;
   readonly userFile: string;
@@ -154,10 +154,10 @@ export function readParts(fields: readonly Field[], id: string, context: EntryCo
 }
 
 /** What does switch a server: nothing in a file of servers, so that no checkout can switch one on. */
-function disabledHint({ isUser }: FileLayer, id: string): string {
-  return isUser
-    ? 'nothing reads this key; to keep this server from starting, take its entry out of this file'
-    : `nothing reads this key; a workspace server is off until a run has --trust and --enable ${id}`;
+function disabledHint({ isOwn }: ConfigLayer, id: string): string {
+  return isOwn
+    ? `nothing reads this key; \`mcp-supervisor disable ${id}\` keeps this server from starting`
+    : `nothing reads this key; a workspace server is off until \`mcp-supervisor enable ${id}\``;
 }
 
 export const hasParentSegment = (command: string): boolean => command.split(/[/\\]/).includes('..');
@@ -232,7 +232,7 @@ function readTools(field: Field, id: string, { layer, faults }: EntryContext): r
     if (inner.name === '') faults.error('CONFIG_INVALID', inner.nameAt, inner.key, 'a glob is expected here');
     if (verdict !== undefined) rules.push({ server: id, tool: inner.name, verdict, layer: layer.layer });
   }
-  return layer.isUser ? rules : tighteningOnly(rules, field, faults);
+  return layer.isOwn ? rules : tighteningOnly(rules, field, faults);
 }
 
 export function tighteningOnly(rules: readonly PolicyRule[], field: Field, faults: Faults): readonly PolicyRule[] {

@@ -12,17 +12,19 @@ export interface Faults {
   /** Rejects the layer whole. `at` is an offset into the text; `null` means the whole file. */
   error(code: ConfigFault['code'], at: number | null, key: string, message: string): void;
   warn(code: ConfigFault['code'], at: number | null, key: string, message: string): void;
-  /** Line of an offset, from 1. */
+  /** Line of an offset, from 1; 1 for what has no lines. */
   lineOf(at: number): number;
   /** `key (file:line:column)`, for messages that travel without a fault. */
   place(at: number, key: string): string;
 }
 
-export function createFaults(file: string, text: string): Faults {
+/** `text: null` for what stands in no file: nothing of it has a line. */
+export function createFaults(file: string, text: string | null): Faults {
   const errors: ConfigFault[] = [];
   const warnings: ConfigFault[] = [];
   let lineStarts: Uint32Array | null = null;
-  const position = (at: number): { line: number; column: number } => {
+  const position = (at: number): { line: number | null; column: number | null } => {
+    if (text === null) return { line: null, column: null };
     lineStarts ??= lineStartsOf(text);
     const line = lastNotAfter(lineStarts, at);
     return { line: line + 1, column: at - (lineStarts[line] ?? 0) + 1 };
@@ -41,10 +43,10 @@ export function createFaults(file: string, text: string): Faults {
     warn: (code, at, key, message) => {
       add(warnings, code, at, key, message);
     },
-    lineOf: (at) => position(at).line,
+    lineOf: (at) => position(at).line ?? 1,
     place: (at, key) => {
       const { line, column } = position(at);
-      return `${key} (${file}:${line}:${column})`;
+      return line === null ? `${key} (${file})` : `${key} (${file}:${line}:${column})`;
     },
   };
 }

@@ -5,12 +5,14 @@ import type { ConfigFault } from '../../actors/ports.js';
 
 /** Largest configuration file read. */
 export const FILE_BYTES_MAX = 1024 * 1024;
+/** What some editors put before UTF-8. */
+export const BOM = '\ufeff';
 /** How often a file that changes while it is read is read again. */
 const ATTEMPTS_MAX = 3;
 
 export type FileReading =
   | { readonly state: 'absent' }
-  | { readonly state: 'text'; readonly text: string }
+  | { readonly state: 'text'; readonly text: string; readonly hasBom: boolean }
   | {
       readonly state: 'faulty';
       readonly code: ConfigFault['code'];
@@ -79,7 +81,11 @@ async function readBounded(handle: FileHandle): Promise<Buffer | null> {
 }
 
 function decode(bytes: Buffer): FileReading {
-  if (isUtf8(bytes)) return { state: 'text', text: bytes.toString('utf8').replace(/^\ufeff/, '') };
+  if (isUtf8(bytes)) {
+    const text = bytes.toString('utf8');
+    const hasBom = text.startsWith(BOM);
+    return { state: 'text', text: hasBom ? text.slice(BOM.length) : text, hasBom };
+  }
   const [first, second] = bytes;
   if ((first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff)) {
     return { state: 'faulty', code: 'CONFIG_SYNTAX', line: 1, column: 1, message: 'is UTF-16; save it as UTF-8' };

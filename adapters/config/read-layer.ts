@@ -4,13 +4,13 @@ import { type ConfigNode, type Field, parseDocument } from './document.js';
 import { type EntryContext, tighteningOnly } from './entry-parts.js';
 import { createFaults, type Faults } from './faults.js';
 import { objectOf } from './fields.js';
-import type { FileLayer } from './layers.js';
+import type { ConfigLayer } from './layers.js';
 import { readTextFile } from './read-file.js';
 import { readServer } from './server-entry.js';
 import { LIMITS, readSettings, readToolPolicies, SETTING_KEYS, warnUnknown } from './settings.js';
 
 export interface LayerInput {
-  readonly layer: FileLayer;
+  readonly layer: ConfigLayer;
   readonly file: string;
   readonly root: string;
   readonly userFile: string;
@@ -18,8 +18,10 @@ export interface LayerInput {
   readonly settings: UserSettings;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly digest: DigestPort;
-  /** Ids of lower layers, for the limit over all of them; this layer adds its own. */
-  readonly ids: Set<string>;
+  /** Ids of lower layers, which this one's must not be mistaken for. */
+  readonly lower: ReadonlySet<string>;
+  /** Ids that count towards the limit over all layers, to which this one adds its own; `null` where none count. */
+  readonly counted: Set<string> | null;
 }
 
 /** Reads one file of configuration. A rejected one contributes nothing: no server and no setting. */
@@ -31,11 +33,16 @@ export async function readLayer(input: LayerInput): Promise<LayerReading> {
     const { code, line, column, message } = reading;
     return emptyReading(layer, file, 'rejected', [{ file, line, column, key: '', code, message }]);
   }
-  return readText(reading.text, input);
+  return readText(reading.text, createFaults(file, reading.text), input);
+}
+
+/** Reads what the host gives in code, by way of its JSON: the same rules, but no place in a file. */
+export function readServersGiven(servers: object, input: LayerInput): Promise<LayerReading> {
+  return readText(JSON.stringify({ mcpServers: servers }), createFaults(input.file, null), input);
 }
 
 export function emptyReading(
-  layer: FileLayer,
+  layer: ConfigLayer,
   file: string,
   state: 'absent' | 'rejected',
   errors: LayerReading['errors'],
@@ -43,23 +50,23 @@ export function emptyReading(
   return { layer: layer.layer, file, state, servers: [], settings: null, errors, warnings: [] };
 }
 
-async function readText(text: string, input: LayerInput): Promise<LayerReading> {
+/** `faults` is new, and of this text. */
+export async function readText(text: string, faults: Faults, input: LayerInput): Promise<LayerReading> {
   const { layer, file } = input;
-  const faults = createFaults(file, text);
   const fields = topFields(parseDocument(text, faults), faults);
-  const settings = layer.isUser ? readSettings(fields, faults) : null;
+  const settings = layer.layer === 'user' ? readSettings(fields, faults) : null;
   const { entries, rest } = split(fields, faults);
   const context: EntryContext = { ...input, settings: settings ?? input.settings, faults };
-  const rules = layer.isUser ? [] : readTightening(fields, layer, faults);
+  const rules = layer.isOwn ? [] : readTightening(fields, layer, faults);
   for (const field of rest) warnTopLevel(field, layer, faults);
 
   checkLookalikes(entries, faults);
   const servers = await readServers(entries, context, input.digest);
   if (faults.errors.length > 0) return { ...emptyReading(layer, file, 'rejected', faults.errors), warnings: faults.warnings };
-  const lower = new Map([...input.ids].map((id) => [folded(id), id]));
+  const lower = new Map([...input.lower].map((id) => [folded(id), id]));
   const limited = servers.map((server) => {
     const own = withoutLookalike(withRules(server, rules), lower, faults);
-    return withinLimit(own, context, input.ids);
+    return input.counted === null ? own : withinLimit(own, context, input.counted);
   });
   return { layer: layer.layer, file, state: 'valid', servers: limited, settings, errors: [], warnings: faults.warnings };
 }
@@ -77,7 +84,7 @@ async function readServers(entries: readonly Field[], context: EntryContext, dig
   return servers;
 }
 
-function topFields(root: ConfigNode | null, faults: Faults): readonly Field[] {
+export function topFields(root: ConfigNode | null, faults: Faults): readonly Field[] {
   if (root === null) return [];
   return objectOf({ name: '', key: '', nameAt: 0, value: root }, faults) ?? [];
 }
@@ -87,7 +94,7 @@ function topFields(root: ConfigNode | null, faults: Faults): readonly Field[] {
  * that is no setting of the user's stands for an entry, misspelt or not: a slip of the pen must reject the file, not empty
  * it. Other values at the top count as entries only beside a real one.
  */
-function split(fields: readonly Field[], faults: Faults): { entries: readonly Field[]; rest: readonly Field[] } {
+export function split(fields: readonly Field[], faults: Faults): { entries: readonly Field[]; rest: readonly Field[] } {
   const wrapped = fields.find(({ name }) => name === 'mcpServers');
   if (wrapped !== undefined)
     return { entries: objectOf(wrapped, faults) ?? [], rest: fields.filter((field) => field !== wrapped) };
@@ -103,7 +110,7 @@ function looksLikeEntry({ value }: Field): boolean {
   return value.kind === 'object' && value.fields.some(({ name }) => name === 'command' || name === 'url');
 }
 
-function warnTopLevel(field: Field, layer: FileLayer, faults: Faults): void {
+function warnTopLevel(field: Field, layer: ConfigLayer, faults: Faults): void {
   const { name, nameAt, key } = field;
   if (name === 'servers') {
     faults.warn(
@@ -113,7 +120,7 @@ function warnTopLevel(field: Field, layer: FileLayer, faults: Faults): void {
       'nothing reads this key, and no server was taken from it; the key is "mcpServers"',
     );
   } else if (!SETTING_KEYS.has(name)) warnUnknown(field, faults);
-  else if (!layer.isUser && name !== 'toolPolicies') {
+  else if (layer.layer !== 'user' && name !== 'toolPolicies') {
     faults.warn('CONFIG_UNKNOWN_FIELD', nameAt, key, 'only the user file may set this; the key is ignored');
   }
 }
@@ -131,15 +138,18 @@ function checkLookalikes(entries: readonly Field[], faults: Faults): void {
 
 const folded = (id: string): string => id.normalize('NFKC').toLowerCase();
 
+const placeOf = ({ id, line, layer }: ServerDefinition, { file }: Faults): string =>
+  `mcpServers.${id} (${layer.startsWith('plugin:') ? file : `${file}:${line}`})`;
+
 /** The same id takes the place of a lower one, and is seen to; one that differs in case only would pass for it. */
 function withoutLookalike(server: ServerDefinition, lower: ReadonlyMap<string, string>, faults: Faults): ServerDefinition {
   const other = lower.get(folded(server.id));
   if (other === undefined || other === server.id || server.refusal !== null) return server;
-  const message = `mcpServers.${server.id} (${faults.file}:${server.line}): a lower layer has "${other}", which differs in case only`;
+  const message = `${placeOf(server, faults)}: a lower layer has "${other}", which differs in case only`;
   return { ...server, refusal: failure('CONFIG_DUPLICATE_KEY', message, 'Rename one of the two.') };
 }
 
-function readTightening(fields: readonly Field[], layer: FileLayer, faults: Faults): readonly PolicyRule[] {
+function readTightening(fields: readonly Field[], layer: ConfigLayer, faults: Faults): readonly PolicyRule[] {
   const field = fields.find(({ name }) => name === 'toolPolicies');
   return field === undefined ? [] : tighteningOnly(readToolPolicies(field, layer.layer, faults), field, faults);
 }
@@ -153,7 +163,7 @@ function withinLimit(server: ServerDefinition, { settings, userFile, faults }: E
   const isOver = !ids.has(server.id) && ids.size >= max;
   if (!isOver) ids.add(server.id);
   if (!isOver || server.refusal !== null) return server;
-  const message = `mcpServers.${server.id} (${faults.file}:${server.line}): more than ${max} servers`;
+  const message = `${placeOf(server, faults)}: more than ${max} servers`;
   const hint = `Remove servers, or raise "limits": { "servers": ${max + 1} } in ${userFile}.`;
   return { ...server, refusal: failure('CONFIG_LIMIT', message, hint) };
 }

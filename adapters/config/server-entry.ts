@@ -2,6 +2,7 @@ import { isAbsolute } from 'node:path';
 import type { DigestPort, Json, ServerDefinition } from '../../actors/ports.js';
 import { type Failure, failure, type TransportKind } from '../../machines/vocabulary.js';
 import { isLoopbackHost } from '../shared/loopback.js';
+import { isSensitive } from '../shared/sensitive.js';
 import type { Field } from './document.js';
 import { type EntryContext, type EntryParts, hasParentSegment, isHeaderValue, type NamedText, readParts } from './entry-parts.js';
 import { userEnvRefusal, workspaceRefusal } from './entry-refusals.js';
@@ -29,7 +30,7 @@ export function readServer(field: Field, context: EntryContext, digest: DigestPo
 
   const expanded = expandParts(parts, context);
   const refusals = [
-    layer.isUser ? userEnvRefusal(parts, context) : workspaceRefusal(parts, context),
+    layer.isOwn ? userEnvRefusal(parts, context) : workspaceRefusal(parts, context),
     ...expanded.problems,
     checkUrl(parts.url, expanded.url, context),
     checkCommand(parts, expanded, context),
@@ -45,6 +46,7 @@ export function readServer(field: Field, context: EntryContext, digest: DigestPo
     ...(expanded.cwd === null ? {} : { cwd: expanded.cwd }),
     ...(expanded.url === null ? {} : { url: expanded.url }),
     headers: expanded.headers,
+    credentialHeaders: Object.keys(expanded.headers).filter((name) => isSensitive(name, expanded.headers[name])),
     isRemote: transport !== 'stdio' && !isLoopback(expanded.url),
     lifecycle: parts.lifecycle,
     idleTimeoutMs: parts.idleTimeoutMs,
@@ -89,7 +91,7 @@ interface Expanded {
 }
 
 function expandParts(parts: EntryParts, { layer, env, settings, userFile, faults }: EntryContext): Expanded {
-  const variables: Variables = { env, allowed: layer.isUser ? null : settings.workspaceVariables, userFile };
+  const variables: Variables = { env, allowed: layer.isOwn ? null : settings.workspaceVariables, userFile };
   const problems: Failure[] = [];
   const text = (source: TextAt): string => {
     const result = expand(source, variables, faults);
@@ -98,7 +100,7 @@ function expandParts(parts: EntryParts, { layer, env, settings, userFile, faults
     return source.text;
   };
   // A workspace's command line and URL stand as they are written; a variable in them is refused elsewhere.
-  const userText = (source: TextAt): string => (layer.isUser ? text(source) : source.text);
+  const userText = (source: TextAt): string => (layer.isOwn ? text(source) : source.text);
   const record = (named: readonly NamedText[]): Record<string, string> =>
     Object.fromEntries(named.map((source) => [source.name, text(source)]));
 
@@ -153,7 +155,7 @@ function checkCommand({ command, cwd }: EntryParts, expanded: Expanded, { faults
   ) {
     return failure('REFUSED_COMMAND', `${faults.place(command.at, command.key)}: is empty or has a ".." segment once expanded`);
   }
-  if (cwd !== null && layer.isUser && !isAbsolute(cwd.text)) {
+  if (cwd !== null && layer.isOwn && !isAbsolute(cwd.text)) {
     return failure(
       'REFUSED_CWD',
       `${faults.place(cwd.at, cwd.key)}: is not an absolute path`,
@@ -169,7 +171,7 @@ function isLoopback(url: string | null): boolean {
 
 /** `null` keeps the general limit. A workspace may only lower it. */
 function maxToolsOf({ maxTools }: EntryParts, { layer, settings }: EntryContext): number | null {
-  return maxTools === null || layer.isUser ? maxTools : Math.min(maxTools, settings.limits.tools ?? LIMITS.tools);
+  return maxTools === null || layer.isOwn ? maxTools : Math.min(maxTools, settings.limits.tools ?? LIMITS.tools);
 }
 
 /** The same words in two workspaces are two servers: a relative script is another file there. */
@@ -178,5 +180,5 @@ function whatRuns(
   { command, args, env, cwd, url, headers }: Expanded,
   { layer, root }: EntryContext,
 ): Json {
-  return { transport, command, args, env, cwd: cwd ?? (layer.isUser ? null : root), url, headers };
+  return { transport, command, args, env, cwd: cwd ?? (layer.isOwn ? null : root), url, headers };
 }

@@ -1,8 +1,8 @@
 import type { PolicyRule, UserSettings } from '../../actors/ports.js';
+import type { LayerName } from '../../machines/vocabulary.js';
 import type { Field } from './document.js';
 import type { Faults } from './faults.js';
 import { booleanOf, integerOf, MS_MAX, objectOf, stringsOf, verdictOf } from './fields.js';
-import type { FileLayer } from './layers.js';
 
 /** Top-level keys that only the user's file may set; `toolPolicies` of a workspace may tighten. */
 export const SETTING_KEYS: ReadonlySet<string> = new Set(['remote', 'workspaceVariables', 'limits', 'restart', 'toolPolicies']);
@@ -122,7 +122,7 @@ function readRestart(field: Field, faults: Faults): UserSettings['restart'] {
 }
 
 /** `"server"` or `"server.tool"`, split at the first dot. No `*` server: a rule for everything is no rule. */
-export function readToolPolicies(field: Field, layer: FileLayer['layer'], faults: Faults): readonly PolicyRule[] {
+export function readToolPolicies(field: Field, layer: LayerName, faults: Faults): readonly PolicyRule[] {
   const rules: PolicyRule[] = [];
   for (const inner of objectOf(field, faults) ?? []) {
     const dot = inner.name.indexOf('.');

@@ -53,7 +53,8 @@ export function createVet({ env, digest, marker, platform = process.platform }: 
   const http = (definition: ServerDefinition, transport: HttpLaunch['transport']): Vetted => {
     const { url = '', headers } = definition;
     if (!URL.canParse(url)) throw refusal('REFUSED_URL', definition, 'url', 'is not an absolute URL');
-    const launch: HttpLaunch = { transport, url, headers };
+    // An address that may not be used in the clear is refused before it gets here.
+    const launch: HttpLaunch = { transport, url, headers, isPlaintextAllowed: url.toLowerCase().startsWith('http:') };
     if (!isWorkspaceLayer(definition.layer)) return { launch, fingerprint: null, card: null };
     const keyed = Object.entries(headers).map(([name, value]): [string, string] => [name.toLowerCase(), digest.keyed(value)]);
     const fingerprint = digest.ofJson({ transport, url: canonicalUrl(url), headers: Object.fromEntries(keyed) });

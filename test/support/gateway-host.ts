@@ -85,8 +85,10 @@ function serverStatus(id: string, change: Partial<ServerStatus>): ServerStatus {
   return {
     id,
     layer: 'user',
+    file: '/secret/mcp.json',
     shadowed: [],
     transport: 'stdio',
+    origin: null,
     lifecycle: 'lazy',
     enabled: true,
     phase: 'ready',

@@ -5,6 +5,8 @@ import { join } from 'node:path';
 import { filter, firstValueFrom, timeout } from 'rxjs';
 import { expect, vi } from 'vitest';
 import type { ServerStatus, SupervisorOptions, Workspace, WorkspaceOptions, WorkspaceStatus } from '../../actors/api.js';
+import { createStateDb } from '../../adapters/state/state-db.js';
+import { systemClock } from '../../adapters/system-clock.js';
 import { createSupervisor } from '../../index.js';
 import { followTimers } from './own-timers.js';
 import { countPipes, findMarked } from './stdio-harness.js';
@@ -71,6 +73,16 @@ const held = (): Held => ({
   listeners: process.eventNames().reduce((sum, name) => sum + process.listenerCount(name), 0),
 });
 
+/**
+ * SQLite's binding keeps a runtime of its own for as long as the process lives, from the first store on: a few descriptors, once.
+ * They are there before anything is counted.
+ */
+async function loadStateDb(home: string): Promise<void> {
+  const db = createStateDb({ dir: join(home, 'first-state'), clock: systemClock });
+  await db.setTrusted('/nowhere', false);
+  await db.close();
+}
+
 /** Use it with `await using`: whatever becomes of the test, the supervisor is closed and what it leaves fails the test. */
 export async function realWorkspace(): Promise<RealWorkspace> {
   const home = await realpath(await mkdtemp(join(tmpdir(), 'mcp-sup-real-')));
@@ -78,6 +90,7 @@ export async function realWorkspace(): Promise<RealWorkspace> {
   await mkdir(root);
   const userFile = join(home, 'user.json');
   const projectFile = join(root, '.mcp.json');
+  await loadStateDb(home);
   const before = held();
   const timers = followTimers();
   let close = (): Promise<void> => Promise.resolve();

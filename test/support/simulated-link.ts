@@ -1,4 +1,4 @@
-import type { Launch, Link, LinkDiagnosis, LinkEvents, LinkOptions, Reply, StdioLaunch } from '../../actors/ports.js';
+import type { Launch, Link, LinkDiagnosis, LinkEvents, LinkOptions, Reply } from '../../actors/ports.js';
 import { type Failure, failure, type Handshake, type ListKind } from '../../machines/vocabulary.js';
 
 /** What a server does by itself; a test may change it at any time and do the rest by hand. */
@@ -16,6 +16,8 @@ export interface Behaviour {
   tools: readonly string[];
   /** Goes into every definition: another text is another definition. */
   description: string;
+  /** Stands in every page besides its items. */
+  page: object;
 }
 
 export const wellBehaved: Behaviour = {
@@ -28,6 +30,7 @@ export const wellBehaved: Behaviour = {
   handshake: {},
   tools: ['echo'],
   description: 'says it again',
+  page: {},
 };
 
 export interface SentRequest {
@@ -77,7 +80,7 @@ export class SimulatedLink implements Link {
 
   constructor(pid: number, launch: Launch, events: LinkEvents, options: LinkOptions, behaviour: Behaviour) {
     this.pid = pid;
-    this.server = (launch as StdioLaunch).command;
+    this.server = launch.transport === 'stdio' ? launch.command : launch.url;
     this.launch = launch;
     this.options = options;
     this.behaviour = behaviour;
@@ -215,8 +218,8 @@ export class SimulatedLink implements Link {
   }
 
   #page(kind: ListKind): unknown {
-    if (kind !== 'tools') return { [kind]: [] };
-    const { tools, description } = this.behaviour;
-    return { tools: tools.map((name) => ({ name, description, inputSchema: { type: 'object' } })) };
+    const { tools, description, page } = this.behaviour;
+    if (kind !== 'tools') return { [kind]: [], ...page };
+    return { tools: tools.map((name) => ({ name, description, inputSchema: { type: 'object' } })), ...page };
   }
 }

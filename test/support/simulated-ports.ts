@@ -1,4 +1,5 @@
 import type { SupervisorOptions, WorkspaceOptions } from '../../actors/api.js';
+import { supervisorError } from '../../actors/errors.js';
 import type {
   ConfigPort,
   DbPort,
@@ -37,6 +38,7 @@ export function server(id: string, over: Partial<ServerDefinition> = {}): Server
     args: [],
     env: {},
     headers: {},
+    credentialHeaders: [],
     isRemote: false,
     lifecycle: 'lazy',
     idleTimeoutMs: 600_000,
@@ -78,7 +80,13 @@ export class Simulation {
   readonly pool = new ProcessPool(this.clock);
   readonly links: SimulatedLink[] = [];
   readonly log: LogEntry[] = [];
-  readonly db: DbPort = createMemoryDb();
+  readonly db: DbPort = {
+    ...createMemoryDb(),
+    watch: (changed) => {
+      this.#dbWatchers.add(changed);
+      return { close: () => Promise.resolve(void this.#dbWatchers.delete(changed)) };
+    },
+  };
   layers: readonly LayerReading[] = [];
   /** How many times the layers were read. */
   reads = 0;
@@ -86,11 +94,16 @@ export class Simulation {
   readError: Error | null = null;
   /** How servers of an id behave that is not named here. */
   readonly behaviours = new Map<string, Partial<Behaviour>>();
+  /** Ids of what was vetted, in order. */
+  readonly vetted: string[] = [];
+  /** What becomes of an edit of the user's file; there is none unless a test brings one. */
+  writeRemote: ConfigPort['setRemote'] = () => Promise.reject(supervisorError('CONFIG_INVALID', 'there is no file'));
   /** What vetting does: nothing special, never settle, or reject. */
   vetting: 'works' | 'hangs' | Error = 'works';
   /** Fingerprint of a workspace server, by id; one is made from its hash where none is given. */
   readonly fingerprints = new Map<string, string>();
   readonly #watchers = new Set<() => void>();
+  readonly #dbWatchers = new Set<() => void>();
   #drawn = 0;
 
   /** Links that were opened and have not ended. */
@@ -113,6 +126,13 @@ export class Simulation {
   change(layers: readonly LayerReading[]): void {
     this.layers = layers;
     for (const changed of this.#watchers) changed();
+  }
+
+  /** Another process decides something. */
+  async elsewhere(decide: (db: DbPort) => Promise<void>): Promise<void> {
+    await decide(this.db);
+    for (const changed of this.#dbWatchers) changed();
+    await this.settle();
   }
 
   run(ms: number): Promise<void> {
@@ -146,6 +166,7 @@ export class Simulation {
       ...waiting.map(({ holder }) => `request of ${holder}`),
       ...(this.clock.pending > 0 ? [`${this.clock.pending} timers`] : []),
       ...(this.watchers > 0 ? [`${this.watchers} watchers`] : []),
+      ...(this.#dbWatchers.size > 0 ? [`${this.#dbWatchers.size} watchers of the db`] : []),
       ...[...this.pool.running.keys()].map((root) => `workspace ${root}`),
     ];
   }
@@ -181,6 +202,8 @@ export class Simulation {
         this.readError = null;
         return readError === null ? Promise.resolve(this.layers) : Promise.reject(readError);
       },
+      remove: () => Promise.reject(supervisorError('CONFIG_INVALID', 'there is no file')),
+      setRemote: (enabled) => this.writeRemote(enabled),
       watch: (_scope, changed) => {
         this.#watchers.add(changed);
         return {
@@ -194,10 +217,15 @@ export class Simulation {
   }
 
   async #vet(definition: ServerDefinition): Promise<Vetted> {
+    this.vetted.push(definition.id);
     if (this.vetting instanceof Error) throw this.vetting;
     if (this.vetting === 'hangs') await new Promise(() => undefined);
     const { id, layer: from, transport, configHash } = definition;
-    const launch: Launch = { transport: 'stdio', command: id, args: [], cwd: '/repo', env: {} };
+    const { url = '', headers } = definition;
+    const launch: Launch =
+      transport === 'stdio'
+        ? { transport, command: definition.command ?? id, args: [], cwd: '/repo', env: {} }
+        : { transport, url, headers, isPlaintextAllowed: false };
     if (!from.startsWith('workspace')) return { launch, fingerprint: null, card: null };
     const fingerprint = this.fingerprints.get(id) ?? `fingerprint of ${configHash}`;
     return { launch, fingerprint, card: { server: id, layer: from, transport, fingerprint, notes: [] } };

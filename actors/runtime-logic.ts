@@ -1,0 +1,72 @@
+import type { CandidateKey, LinkRef } from '../machines/vocabulary.js';
+import type { ServerRef } from '../machines/workspace-machine.js';
+import type { CallTableOptions } from './call-table.js';
+import type { CredentialGuard } from './credential-guard.js';
+import type { LinkTable } from './link-table.js';
+import type { ApprovalCard, ConfigScope } from './ports.js';
+import type { RuntimeDeps } from './runtime-deps.js';
+import { createServerLogic } from './server-actors.js';
+import type { Serving } from './serving.js';
+import type { WorkspaceConfig } from './workspace-config.js';
+
+const IN_FLIGHT_MAX = 64;
+/** How many calls may wait for one server: for it to become ready, or for one of those in flight to end. */
+export const WAITING_MAX = 1_024;
+const HARD_DEADLINE_MS = 600_000;
+
+/** What the servers of a running workspace need of it; looked at when they need it, not before. */
+export interface LogicSource {
+  readonly scope: ConfigScope;
+  readonly deps: RuntimeDeps;
+  readonly links: LinkTable;
+  readonly config: WorkspaceConfig;
+  readonly credentials: CredentialGuard;
+  readonly serving: Serving;
+  serverRef(key: CandidateKey): ServerRef | undefined;
+}
+
+export interface LogicHooks {
+  /** What the question of a server shows, as last vetted. */
+  readonly onCard: (key: CandidateKey, card: ApprovalCard) => void;
+  /** A fingerprint that was approved for this run is about to be used. */
+  readonly onApproved: (fingerprint: string) => void;
+}
+
+/** The machine of the servers of one workspace, with all it needs from outside. */
+export function serverLogicFor(runtime: LogicSource, hooks: LogicHooks) {
+  const { ports, options, approved } = runtime.deps;
+  return createServerLogic({
+    clock: ports.clock,
+    digest: ports.digest,
+    link: ports.link,
+    links: runtime.links,
+    vet: ports.vet,
+    scope: runtime.scope,
+    clientInfo: options.host ?? { name: 'mcp-supervisor', version: '0.1.0' },
+    approved,
+    definitionOf: ({ key, configHash }) => {
+      const definition = runtime.config.definitionOf(key);
+      return definition?.configHash === configHash ? definition : undefined;
+    },
+    reduce: (definition) => runtime.credentials.reduce(definition),
+    onVetted: ({ key }, { card, fingerprint }) => {
+      if (card !== null) hooks.onCard(key, card);
+      if (fingerprint !== null && approved.has(fingerprint)) hooks.onApproved(fingerprint);
+    },
+    onUnfinished: (key, walk) => runtime.serving.keep(key, walk),
+    callOptions: (input) => callOptionsFor(runtime, input),
+  });
+}
+
+/** What the table of one server's calls is bounded by, and which events of it the server's machine hears. */
+function callOptionsFor(runtime: LogicSource, { key, generation }: LinkRef): CallTableOptions {
+  return {
+    server: runtime.config.definitionOf(key)?.id ?? key,
+    inFlightMax: IN_FLIGHT_MAX,
+    waitingMax: WAITING_MAX,
+    hardDeadlineMs: runtime.deps.options.hardDeadlineMs ?? HARD_DEADLINE_MS,
+    onEdge: (isBusy) => runtime.serverRef(key)?.send({ type: isBusy ? 'calls.busy' : 'calls.quiet', generation }),
+    onCancelled: (requestId, reason) => runtime.serverRef(key)?.send({ type: 'call.cancelled', generation, requestId, reason }),
+    onLateAnswer: (requestId, answer) => runtime.serverRef(key)?.send({ type: 'answer.late', requestId, answer }),
+  };
+}

@@ -1,0 +1,98 @@
+import { constants } from 'node:fs';
+import { access, type FileHandle, mkdir, mkdtemp, open, readFile, realpath, rename, rm, stat } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+
+export interface AtomicWrite {
+  /** A link is followed: what it leads to is replaced, and the link stays. */
+  readonly file: string;
+  readonly content: string;
+  /** What the file held when the new content was made from it; `null` = there was none. */
+  readonly expected: string | null;
+}
+
+const NEW_FILE = { mode: 0o600, uid: null, gid: null } as const;
+
+interface Owner {
+  readonly mode: number;
+  readonly uid: number | null;
+  readonly gid: number | null;
+}
+
+/**
+ * Replaces a file whole: whoever reads it finds the old content or the new, also after a crash. Mode and owner stay; a new
+ * file is 0600, and a directory that has to be made is 0700. Resolves with false, having changed nothing, when the file is
+ * no longer what was `expected`. Rejects with the system's error when it cannot be written; then it is as it was.
+ */
+export async function writeAtomically({ file, content, expected }: AtomicWrite): Promise<boolean> {
+  if (expected === null) await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+  const target = await targetOf(file);
+  const dir = dirname(target);
+  const owner = expected === null ? NEW_FILE : await ownerOf(target);
+  // A directory of our own beside it: nobody can have put anything under the new file's name.
+  const home = await mkdtemp(join(dir, `.${basename(target)}-`));
+  const temporary = join(home, 'new');
+  try {
+    await writeNew(temporary, content, owner);
+    // As late as can be: whoever writes between this look and the next line is overtaken.
+    if ((await contentOf(file)) !== expected || (await targetOf(file)) !== target) return false;
+    await rename(temporary, target);
+  } finally {
+    await rm(home, { recursive: true, force: true });
+  }
+  await syncDirectory(dir);
+  return true;
+}
+
+async function targetOf(file: string): Promise<string> {
+  try {
+    return await realpath(file);
+  } catch (error) {
+    if (!isAbsence(error)) throw error;
+    return join(await realpath(dirname(file)), basename(file));
+  }
+}
+
+/** A file that may not be written is not replaced either, though its directory would allow it. */
+async function ownerOf(file: string): Promise<Owner> {
+  await access(file, constants.W_OK);
+  const { mode, uid, gid } = await stat(file);
+  return { mode: mode & 0o7777, uid, gid };
+}
+
+async function contentOf(file: string): Promise<string | null> {
+  try {
+    return await readFile(file, 'utf8');
+  } catch (error) {
+    if (isAbsence(error)) return null;
+    throw error;
+  }
+}
+
+async function writeNew(file: string, content: string, { mode, uid, gid }: Owner): Promise<void> {
+  const handle = await open(file, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW, 0o600);
+  try {
+    await handle.writeFile(content, 'utf8');
+    if (uid !== null && gid !== null) await keepOwner(handle, uid, gid);
+    await handle.chmod(mode);
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+async function keepOwner(handle: FileHandle, uid: number, gid: number): Promise<void> {
+  const now = await handle.stat();
+  if (now.uid !== uid || now.gid !== gid) await handle.chown(uid, gid);
+}
+
+/** The new name outlives a loss of power where the system can promise it; the content is safe either way. */
+async function syncDirectory(dir: string): Promise<void> {
+  try {
+    const handle = await open(dir, constants.O_RDONLY);
+    await handle.sync().finally(() => handle.close());
+  } catch {
+    // Some systems do not open directories.
+  }
+}
+
+const isAbsence = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === 'ENOENT';
