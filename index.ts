@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import type { Supervisor, SupervisorOptions } from './actors/api.js';
+import { supervisorError } from './actors/errors.js';
 import type { LogPort, Ports } from './actors/ports.js';
 import { createSupervisor as createCore, ProcessPool } from './actors/supervisor.js';
 import { createFileConfig } from './adapters/config/file-config.js';
@@ -10,6 +11,7 @@ import { createLinkPort } from './adapters/links/link-port.js';
 import { EraMemory } from './adapters/links/negotiation.js';
 import { clientEngine } from './adapters/links/sdk-session.js';
 import { sdkV1Engine } from './adapters/links/sdk-v1.js';
+import type { Engine } from './adapters/links/session.js';
 import { createNodeDigest } from './adapters/node-digest.js';
 import { createNodeProcessPort } from './adapters/node-process.js';
 import { createPrivateFiles } from './adapters/private-files.js';
@@ -26,25 +28,33 @@ export type { SupervisorPaths } from './adapters/default-paths.js';
 /** One set of live connections and running workspaces for the whole process, however many supervisors it has. */
 const pool = new ProcessPool(systemClock);
 const silent: LogPort = { write: () => undefined };
-const engines = { client: clientEngine, sdk: sdkV1Engine };
+const engines = new Map<unknown, Engine>([
+  ['client', clientEngine],
+  ['sdk', sdkV1Engine],
+  [sdkV1Engine, sdkV1Engine],
+]);
 
 export interface NodeSupervisorOptions extends SupervisorOptions {
   readonly paths?: SupervisorPaths;
   /**
    * Which line of the official SDK greets the servers. `client` (default) is `@modelcontextprotocol/client`, which speaks both
-   * protocol eras; `sdk` is `@modelcontextprotocol/sdk` 1.x, for hosts that must stay on it: they install it themselves, and a
-   * server of the current era alone fails with `ERA_NEGOTIATION_FAILED`.
+   * protocol eras; `sdk`, or `sdkV1Engine` of `mcp-supervisor/sdk-v1`, is `@modelcontextprotocol/sdk` 1.x, for hosts that must
+   * stay on it: they install it themselves (else `ENGINE_MISSING`), and a server of the current era alone fails with
+   * `ERA_NEGOTIATION_FAILED`.
    */
-  readonly engine?: keyof typeof engines;
+  readonly engine?: 'client' | 'sdk' | typeof sdkV1Engine;
 }
 
 /**
  * A supervisor on this machine's files, processes, sockets and clock: the composition root. It reads nothing and starts
- * nothing before the first `openWorkspace`, and leaves nothing behind after `close`.
+ * nothing before the first `openWorkspace`, and leaves nothing behind after `close`. Throws `INVALID_ARGUMENTS` for an engine
+ * it does not know.
  */
 export function createSupervisor(options: NodeSupervisorOptions = {}): Supervisor {
   const { userConfig, stateDir, hostDir } = defaultPaths(options.paths ?? {}, process.env);
-  const { log = silent, engine = 'client' } = options;
+  const { log = silent, engine: engineName = 'client' } = options;
+  const engine = engines.get(engineName);
+  if (engine === undefined) throw supervisorError('INVALID_ARGUMENTS', '"engine" is neither "client" nor "sdk"');
   const digest = createNodeDigest();
   const processes = createNodeProcessPort();
   const http = createHttpPort({ env: process.env });
@@ -57,7 +67,7 @@ export function createSupervisor(options: NodeSupervisorOptions = {}): Superviso
     db,
     config: createFileConfig({ userConfigFile: userConfig, hostDir, env: process.env, clock: systemClock, digest }),
     vet: createVet({ env: process.env, digest, marker: systemRandom.nonce() }),
-    link: createLinkPort({ process: processes, http, clock: systemClock, eras: new EraMemory(db), engine: engines[engine] }),
+    link: createLinkPort({ process: processes, http, clock: systemClock, eras: new EraMemory(db), engine }),
     log,
     regex: linearRegex,
     realPath,

@@ -2,7 +2,8 @@
  * Packs the package as it would be published, lints the tarball, installs it in an empty directory and uses it there on the
  * running Node and on Node 24: `node .ci/smoke.mjs [COUNTS_FILE]`. The counts go to the file as `{ "passed", "failed" }`.
  */
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
@@ -46,7 +47,8 @@ async function useIt(node, app) {
   const version = await check(`${node} runs`, () => run(node, ['--version'], app).then(({ stdout }) => stdout.trim()));
   if (version === undefined) return;
   await check(`${version}: every door opens`, async () => {
-    const doors = ['mcp-supervisor', 'mcp-supervisor/core', 'mcp-supervisor/machines'];
+    // The last one without the peer it is about.
+    const doors = ['mcp-supervisor', 'mcp-supervisor/core', 'mcp-supervisor/machines', 'mcp-supervisor/sdk-v1'];
     const script = `for (const door of ${JSON.stringify(doors)}) console.log(door, Object.keys(await import(door)).join(' '));`;
     const { stdout } = await run(node, ['--input-type=module', '--eval', script], app);
     for (const door of doors) expectMatch(stdout, new RegExp(`^${door} \\w`, 'm'));
@@ -58,6 +60,42 @@ async function useIt(node, app) {
     expectMatch(stdout, /status[\s\S]*call/);
   });
   await check(`${version}: a supervised call of a real server`, () => callEverything(node, command, app));
+  await check(`${version}: a search of what that call has left`, () => searchKept(node, command, app));
+  await check(`${version}: serve answers a client`, () => serveOnce(node, command, app));
+}
+
+function placesIn(app) {
+  return ['--user-config', join(app, 'user.json'), '--state-dir', join(app, 'state'), '--workspace', join(app, 'workspace')];
+}
+
+async function searchKept(node, command, app) {
+  const { stdout } = await run(command, ['search', 'echo', '--json', ...placesIn(app)], app, pathWith(node));
+  expectMatch(stdout, /mcp__everything__echo/);
+}
+
+/** The end of input ends it, once it has answered. */
+async function serveOnce(node, command, app) {
+  const clientInfo = { name: 'smoke', version: '1.0.0' };
+  const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo };
+  const asks = [
+    { id: 1, method: 'initialize', params },
+    { method: 'notifications/initialized' },
+    { id: 2, method: 'tools/list' },
+  ];
+  const child = spawn(command, ['serve', ...placesIn(app)], {
+    cwd: app,
+    env: pathWith(node),
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  const ended = once(child, 'close');
+  child.stdin.write(asks.map((ask) => `${JSON.stringify({ jsonrpc: '2.0', ...ask })}\n`).join(''));
+  let answers = '';
+  for await (const chunk of child.stdout.setEncoding('utf8')) {
+    answers += chunk;
+    if (answers.trimEnd().split('\n').length >= 2) child.stdin.end();
+  }
+  await ended;
+  expectMatch(answers, /"id":2,.*"name":"mcp"|"name":"mcp".*"id":2/);
 }
 
 async function callEverything(node, command, app) {
@@ -67,8 +105,7 @@ async function callEverything(node, command, app) {
   const everything = { command: process.execPath, args: [server, 'stdio'] };
   const userFile = join(app, 'user.json');
   await writeFile(userFile, JSON.stringify({ mcpServers: { everything } }));
-  const options = ['--user-config', userFile, '--state-dir', join(app, 'state'), '--workspace', workspace, '--json'];
-  const call = ['call', 'mcp__everything__echo', '{"message":"hello"}', ...options];
+  const call = ['call', 'mcp__everything__echo', '{"message":"hello"}', '--json', ...placesIn(app)];
   const { stdout } = await run(command, call, app, pathWith(node));
   const answer = JSON.parse(stdout);
   if (answer.ok !== true) throw new Error(stdout);

@@ -94,7 +94,10 @@ export interface CallOptions {
 export interface Workspace {
   /** Real path. */
   readonly root: string;
-  /** Settles when the first configuration was taken or rejected; questions may still be open. Never rejects. */
+  /**
+   * Settles when the first configuration was taken or rejected and what former runs listed can be searched (a state db that
+   * does not answer holds it up for 2 s at most); questions may still be open. Never rejects.
+   */
   readonly loaded: Promise<void>;
   status(): WorkspaceStatus;
   /** `status()` now and after every change; distinct, replayed, completes on close. */

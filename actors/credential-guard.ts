@@ -25,7 +25,7 @@ interface Dropped {
  * Credentials stay with the URL they were given for (B163, B166). The first time a header with a credential is about to be
  * sent, its value is remembered with the endpoint, as keyed digests. The same value for another endpoint is not sent: the
  * server runs without it, and its status warns. A new value counts as given together with the URL it stands beside; so does
- * the old one after the server was started once without it. What cannot be looked up or written down is not sent either.
+ * the old one after the server was started once without it. A look at what would run, for a question, remembers nothing. What cannot be looked up or written down is not sent either.
  */
 export class CredentialGuard {
   readonly #deps: CredentialGuardDeps;
@@ -35,12 +35,12 @@ export class CredentialGuard {
     this.#deps = deps;
   }
 
-  /** The definition with those of its headers that may go to its URL. Never rejects. */
-  async reduce(definition: ServerDefinition): Promise<ServerDefinition> {
+  /** The definition with those of its headers that may go to its URL. `isStart`: they are about to. Never rejects. */
+  async reduce(definition: ServerDefinition, isStart: boolean): Promise<ServerDefinition> {
     const { id, layer, url, configHash, credentialHeaders } = definition;
     if (url === undefined) return definition;
     const key = candidateKey(layer, id);
-    const strays = await this.#straysOf(definition, url).catch((error: unknown) => {
+    const strays = await this.#straysOf(definition, url, isStart).catch((error: unknown) => {
       const { code, message } = toFailure(error, 'STORE_FAILED');
       this.#deps.log.write({ level: 'error', event: 'store.failed', server: id, code, message });
       return credentialHeaders.map((header) => ({ header, warning: unknownOrigin(header) }));
@@ -69,7 +69,11 @@ export class CredentialGuard {
     if (this.#dropped.delete(key)) this.#deps.onChange();
   }
 
-  async #straysOf(definition: ServerDefinition, url: string): Promise<readonly { header: string; warning: string }[]> {
+  async #straysOf(
+    definition: ServerDefinition,
+    url: string,
+    isStart: boolean,
+  ): Promise<readonly { header: string; warning: string }[]> {
     const { db, digest } = this.#deps;
     const owner = this.#ownerOf(definition);
     const [salt, remembered] = await Promise.all([db.salt(), db.credentials(owner)]);
@@ -82,7 +86,7 @@ export class CredentialGuard {
     const next = new Map(
       given.map((one) => [one.header.toLowerCase(), strays.includes(one) ? oldOrigin(one.origin, remembered) : one.origin]),
     );
-    if (!isSame(next, remembered)) await db.saveCredentials(owner, next);
+    if (isStart && !isSame(next, remembered)) await db.saveCredentials(owner, next);
     return strays.map(({ header }) => ({ header, warning: givenElsewhere(header, definition.id) }));
   }
 

@@ -5,6 +5,7 @@ import type { Catalogue, SearchQuery } from './catalogue.js';
 import { SupervisorError, supervisorError } from './errors.js';
 import { answer, failureAnswer } from './gateway-answers.js';
 import { gatewayInstructions, gatewayTool } from './gateway-definition.js';
+import { beingListed, notListed } from './gateway-listing.js';
 import { type GatewayRequest, invalid, type JsonObject, needText, parseGatewayRequest } from './gateway-request.js';
 import { marksOf, oneLine, promptSummary, readableSummary, serverSummary, toolSummary, withMarks } from './gateway-summaries.js';
 import type { CatalogueListing, ListingPage } from './listing-page.js';
@@ -94,10 +95,12 @@ async function search(host: GatewayHost, request: GatewayRequest): Promise<Gatew
   const tools = page.hits.map(({ entry }) => toolSummary(entry));
   const lines = tools.map(({ name, description, marks }) => `${withMarks(name, marks)}: ${oneLine(description)}`);
   const more = page.nextCursor === null ? [] : [`More: the same search with "cursor": "${page.nextCursor}"`];
-  const head = `${page.total} ${page.total === 1 ? 'tool' : 'tools'}${page.total === 0 ? '; use fewer or other words' : ''}`;
+  const { note, data } = notListed(host, 'tools', server);
+  const advice = page.total > 0 || note.length > 0 ? '' : '; use fewer or other words';
+  const head = `${page.total} ${page.total === 1 ? 'tool' : 'tools'}${advice}`;
   return bounded(
     host,
-    answer([head, ...lines, ...more].join('\n'), { tools, total: page.total, nextCursor: page.nextCursor }),
+    answer([head, ...lines, ...more, ...note].join('\n'), { tools, total: page.total, nextCursor: page.nextCursor, ...data }),
     'search',
   );
 }
@@ -175,7 +178,7 @@ async function status(host: GatewayHost, request: GatewayRequest): Promise<Gatew
 async function resources(host: GatewayHost, { server, cursor, limit }: GatewayRequest): Promise<GatewayResult> {
   const page = host.catalogue.readables(server, { cursor, limit });
   if (page.total === 0) needServer(host, server);
-  return listAnswer(host, 'resources', page, readableSummary);
+  return listAnswer(host, 'resources', page, server, readableSummary);
 }
 
 async function read(host: GatewayHost, request: GatewayRequest, options: CallOptions): Promise<GatewayResult> {
@@ -193,7 +196,7 @@ async function read(host: GatewayHost, request: GatewayRequest, options: CallOpt
 async function prompts(host: GatewayHost, { server, cursor, limit }: GatewayRequest): Promise<GatewayResult> {
   const page = host.catalogue.prompts(server, { cursor, limit });
   if (page.total === 0) needServer(host, server);
-  return listAnswer(host, 'prompts', page, promptSummary);
+  return listAnswer(host, 'prompts', page, server, promptSummary);
 }
 
 async function prompt(host: GatewayHost, request: GatewayRequest, options: CallOptions): Promise<GatewayResult> {
@@ -208,9 +211,13 @@ async function prompt(host: GatewayHost, request: GatewayRequest, options: CallO
   return bounded(host, { content: [{ type: 'text', text: JSON.stringify(data) }] }, `prompt-${server}`);
 }
 
-function needTool({ catalogue }: GatewayHost, name: string): ToolEntry {
+function needTool(host: GatewayHost, name: string): ToolEntry {
+  const { catalogue } = host;
   const entry = catalogue.tool(name);
   if (entry !== undefined) return entry;
+  const owner = beingListed(host, 'tools').find((id) => name.startsWith(`mcp__${id}__`));
+  if (owner !== undefined)
+    throw supervisorError('NOT_READY', `the tools of ${owner} are still being listed`, { hint: 'Ask again in a moment.' });
   const near = nearestNames(catalogue, name);
   const hint = near.length === 0 ? 'Find the full name with {"action":"search"}.' : `Did you mean: ${near.join(', ')}`;
   throw supervisorError('UNKNOWN_TOOL', `no tool has exactly the name ${JSON.stringify(cutUtf8(name, 128))}`, { hint });
@@ -243,12 +250,14 @@ async function listAnswer(
   host: GatewayHost,
   field: 'resources' | 'prompts',
   { items, total, nextCursor }: ListingPage,
+  server: ServerId | undefined,
   summary: (item: CatalogueListing) => object,
 ): Promise<GatewayResult> {
   const shown = items.map(summary);
   const more = nextCursor === null ? [] : [`More: again with "cursor": ${JSON.stringify(nextCursor)}`];
-  const text = [`${total} in all`, ...shown.map((item) => JSON.stringify(item)), ...more].join('\n');
-  return bounded(host, answer(text, { [field]: shown, total, nextCursor }), field);
+  const { note, data } = notListed(host, field, server);
+  const text = [`${total} in all`, ...shown.map((item) => JSON.stringify(item)), ...more, ...note].join('\n');
+  return bounded(host, answer(text, { [field]: shown, total, nextCursor, ...data }), field);
 }
 
 async function bounded({ outputs }: GatewayHost, result: CallResult | GatewayResult, label: string): Promise<GatewayResult> {

@@ -2,8 +2,8 @@ import type { ListWalk } from '../machines/list-walk.js';
 import type { ListKind, ServerId } from '../machines/vocabulary.js';
 import type { Catalogue } from './catalogue.js';
 import { toFailure } from './errors.js';
-import { freshForMs, TTL_MS_MAX, ttlMsOf } from './metadata-check.js';
-import { metadataKey, readMetadata } from './metadata-store.js';
+import { checkedMetadata, freshForMs, TTL_MS_MAX, ttlMsOf } from './metadata-check.js';
+import { keptMetadata, metadataKey } from './metadata-store.js';
 import type { Metadata, Ports } from './ports.js';
 import type { Shown } from './served-candidates.js';
 
@@ -40,8 +40,10 @@ interface Shelf {
   saving: Promise<void>;
 }
 
-/** How long `close` waits for what is being saved. */
+/** How long `close` waits for what is being saved or checked. */
 const CLOSE_MS_MAX = 5_000;
+/** How long a workspace that opens waits for what is kept. */
+const LOAD_MS_MAX = 2_000;
 
 /**
  * Keeps the lists of servers for the next run, and brings those of the last one. A read never waits for a server: what is past
@@ -52,7 +54,8 @@ export class MetadataCache {
   readonly #shelves = new Map<ServerId, Shelf>();
   /** When each definition was last demanded, so that an id that comes and goes does not start its server each time. */
   readonly #demanded = new Map<string, number>();
-  readonly #saving = new Set<Promise<void>>();
+  /** What `close` waits for: lists on their way to the db, and those from it that are being checked. */
+  readonly #unfinished = new Set<Promise<unknown>>();
   #isClosed = false;
 
   constructor(deps: MetadataCacheDeps) {
@@ -74,6 +77,12 @@ export class MetadataCache {
       saving: Promise.resolve(),
     };
     this.#shelves.set(shown.id, shelf);
+  }
+
+  /** Settles when what is kept of the servers that are shown now was read, or after `LOAD_MS_MAX`. Never rejects. */
+  async loaded(): Promise<void> {
+    const loading = [...this.#shelves.values()].map(({ loaded }) => loaded);
+    await this.#atMost(LOAD_MS_MAX, Promise.all(loading));
   }
 
   /** The same definition as before; whether it serves its id may have changed. */
@@ -114,21 +123,25 @@ export class MetadataCache {
     // What was kept before may hold a list that was not read to its end this time.
     const saving = Promise.all([shelf.loaded, shelf.saving]).then(() => this.#write(shelf));
     shelf.saving = saving;
-    this.#saving.add(saving);
-    void saving.then(() => this.#saving.delete(saving));
+    void this.#track(saving);
   }
 
-  /** Settles when what is being saved is saved, or has taken too long. */
+  /** Settles when what is being saved is saved, or has taken too long, and nothing is checked any more. */
   async close(): Promise<void> {
     const { clock } = this.#deps.ports;
     this.#isClosed = true;
     for (const { timer } of this.#shelves.values()) clock.clearTimeout(timer);
-    if (this.#saving.size === 0) return;
+    if (this.#unfinished.size === 0) return;
+    await this.#atMost(CLOSE_MS_MAX, Promise.allSettled(this.#unfinished));
+  }
+
+  async #atMost(ms: number, work: Promise<unknown>): Promise<void> {
+    const { clock } = this.#deps.ports;
     let timer: unknown;
     const tooLong = new Promise<void>((resolve) => {
-      timer = clock.setTimeout(resolve, CLOSE_MS_MAX);
+      timer = clock.setTimeout(resolve, ms);
     });
-    await Promise.race([Promise.all(this.#saving), tooLong]);
+    await Promise.race([work, tooLong]);
     clock.clearTimeout(timer);
   }
 
@@ -136,12 +149,14 @@ export class MetadataCache {
     const { catalogue, toolLimitOf, onChange, ports } = this.#deps;
     const { id, key } = shelf.shown;
     let metadata: Metadata | null = null;
+    const isOff = (): boolean => this.#isClosed || !this.#isCurrent(shelf);
     try {
-      metadata = await readMetadata(shelf.shown, { ...ports, root: this.#deps.root });
+      const raw = await keptMetadata(shelf.shown, { ...ports, root: this.#deps.root });
+      if (raw !== null && !isOff()) metadata = await this.#track(checkedMetadata(id, raw, ports, isOff));
     } catch (error) {
       this.#log(error);
     }
-    if (this.#isClosed || !this.#isCurrent(shelf)) return;
+    if (isOff()) return;
     const isListed = shelf.fingerprint !== undefined;
     if (metadata !== null) {
       catalogue.load(id, metadata, toolLimitOf(key));
@@ -161,6 +176,13 @@ export class MetadataCache {
       this.#wait(shelf, leftMs);
       this.#demandIfDue(shelf);
     }
+  }
+
+  #track<T>(work: Promise<T>): Promise<T> {
+    const done = (): void => void this.#unfinished.delete(work);
+    this.#unfinished.add(work);
+    work.then(done, done);
+    return work;
   }
 
   async #write(shelf: Shelf): Promise<void> {

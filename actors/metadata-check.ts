@@ -21,15 +21,24 @@ export function freshForMs(metadata: Pick<Metadata, 'ttlMs' | 'savedAtMs'>, nowM
 
 /**
  * What the state db gave back, verified as if the server had just sent it, in slices: other processes write there, and
- * so may other versions of this one. Items that do not pass are left out; `null` where nothing of it is usable.
+ * so may other versions of this one. Items that do not pass are left out; `null` where nothing of it is usable, or when `isOff`
+ * said so between two slices.
  */
-export async function checkedMetadata(server: ServerId, raw: unknown, deps: VerifyDeps): Promise<Metadata | null> {
+export async function checkedMetadata(
+  server: ServerId,
+  raw: unknown,
+  deps: VerifyDeps,
+  isOff: () => boolean = () => false,
+): Promise<Metadata | null> {
   if (!isRecord(raw) || !isRecord(raw['lists'])) return null;
   const { savedAtMs, ttlMs, fingerprint } = raw;
   const lists: Partial<Record<ListKind, readonly ListedItem[]>> = {};
   for (const kind of LIST_KINDS) {
     const items: unknown = raw['lists'][kind];
-    if (Array.isArray(items)) lists[kind] = await checkedItems(server, kind, items, deps);
+    if (!Array.isArray(items)) continue;
+    const checked = await checkedItems(server, kind, items, deps, isOff);
+    if (checked === null) return null;
+    lists[kind] = checked;
   }
   return {
     savedAtMs: typeof savedAtMs === 'number' ? savedAtMs : Number.NaN,
@@ -44,11 +53,13 @@ async function checkedItems(
   kind: ListKind,
   items: readonly unknown[],
   deps: VerifyDeps,
-): Promise<readonly ListedItem[]> {
+  isOff: () => boolean,
+): Promise<readonly ListedItem[] | null> {
   const entries = items.slice(0, defaultListLimits.items).map((item) => (isRecord(item) ? item['definition'] : null));
-  const verdicts = await verifyInSlices(server, { kind, entries, isCut: false, nextCursor: undefined }, deps);
+  const verdicts = await verifyInSlices(server, { kind, entries, isCut: false, nextCursor: undefined }, deps, isOff);
+  if (verdicts === null) return null;
   const checked = new Map<string, ListedItem>();
-  for (const verdict of verdicts ?? []) {
+  for (const verdict of verdicts) {
     if (verdict.ok && !checked.has(verdict.key)) checked.set(verdict.key, { key: verdict.key, definition: verdict.definition });
   }
   return [...checked.values()];

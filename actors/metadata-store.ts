@@ -18,21 +18,36 @@ export interface MetadataOwner {
 }
 
 /** What a workspace brings along is another thing in every checkout, though its definition reads the same. */
-export function metadataKey({ layer, configHash }: MetadataOwner, { digest, root }: MetadataStoreDeps): string {
+export function metadataKey(
+  { layer, configHash }: MetadataOwner,
+  { digest, root }: Pick<MetadataStoreDeps, 'digest' | 'root'>,
+): string {
   return isWorkspaceLayer(layer) ? digest.ofJson([configHash, root]) : configHash;
 }
 
-/**
- * The lists kept of a server, checked; `null` where there are none, or none that may be shown: those of a workspace's server
- * only once a person has approved, on this machine, what they were read from. Rejects with `STORE_FAILED`.
- */
+/** The lists kept of a server, as `keptMetadata` has them, checked. */
 export async function readMetadata(owner: MetadataOwner, deps: MetadataStoreDeps): Promise<Metadata | null> {
-  const raw = await deps.db.metadata(metadataKey(owner, deps));
-  if (raw === null || !(await mayBeShown(owner, raw, deps))) return null;
-  return checkedMetadata(owner.id, raw, deps);
+  const raw = await keptMetadata(owner, deps);
+  return raw === null ? null : checkedMetadata(owner.id, raw, deps);
 }
 
-async function mayBeShown({ layer }: MetadataOwner, { fingerprint }: Metadata, { db }: MetadataStoreDeps): Promise<boolean> {
+/**
+ * What the db has of a server, unchecked; `null` where there is nothing, or nothing that may be shown: the lists of a
+ * workspace's server only once a person has approved, on this machine, what they were read from. Rejects with `STORE_FAILED`.
+ */
+export async function keptMetadata(
+  owner: MetadataOwner,
+  deps: Pick<MetadataStoreDeps, 'db' | 'digest' | 'root'>,
+): Promise<Metadata | null> {
+  const raw = await deps.db.metadata(metadataKey(owner, deps));
+  return raw !== null && (await mayBeShown(owner, raw, deps)) ? raw : null;
+}
+
+async function mayBeShown(
+  { layer }: MetadataOwner,
+  { fingerprint }: Metadata,
+  { db }: Pick<MetadataStoreDeps, 'db'>,
+): Promise<boolean> {
   if (!isWorkspaceLayer(layer)) return true;
   return typeof fingerprint === 'string' && (await db.wasApproved(fingerprint));
 }

@@ -48,7 +48,7 @@ export function serverLogicFor(runtime: LogicSource, hooks: LogicHooks) {
       const definition = runtime.config.definitionOf(key);
       return definition?.configHash === configHash ? definition : undefined;
     },
-    reduce: (definition) => runtime.credentials.reduce(definition),
+    reduce: (definition, isStart) => runtime.credentials.reduce(definition, isStart),
     onVetted: ({ key }, { card, fingerprint }) => {
       if (card !== null) hooks.onCard(key, card);
       if (fingerprint !== null && approved.has(fingerprint)) hooks.onApproved(fingerprint);

@@ -20,8 +20,8 @@ export interface ServerActorDeps extends Omit<TransportDeps, 'launchFor'> {
   readonly scope: ConfigScope;
   /** The definition with secrets, which the machines name by key and hash only. */
   readonly definitionOf: (input: VetInput) => ServerDefinition | undefined;
-  /** The definition without the headers that may not go to its URL. */
-  readonly reduce: (definition: ServerDefinition) => Promise<ServerDefinition>;
+  /** The definition without the headers that may not go to its URL; `isStart` when those it keeps are about to be sent. */
+  readonly reduce: (definition: ServerDefinition, isStart: boolean) => Promise<ServerDefinition>;
   /** Fingerprints that somebody said yes to, in this process. */
   readonly approved: ReadonlySet<string>;
   /** The card belongs to the fingerprint that is asked about. */
@@ -37,10 +37,11 @@ export function createServerLogic(deps: ServerActorDeps) {
   const launches = new Map<string, Launch>();
   const unfinished = new UnfinishedWalks();
 
-  const vet = async (input: VetInput): Promise<Vetted> => {
+  const vet = async (input: VetInput, isOpening: boolean): Promise<Vetted> => {
     const definition = deps.definitionOf(input);
     if (definition === undefined) throw supervisorError('UNKNOWN_SERVER', `"${input.key}" is no longer what it was`);
-    const sent = definition.transport === 'stdio' ? definition : await deps.reduce(definition);
+    const isStart = isOpening || !needsApproval(definition.layer);
+    const sent = definition.transport === 'stdio' ? definition : await deps.reduce(definition, isStart);
     const vetted = await deps.vet.vet(sent, deps.scope);
     if (vetted.fingerprint === null && needsApproval(definition.layer))
       throw supervisorError('REFUSED_COMMAND', `"${input.key}" needs an approval, and there is nothing to approve`);
@@ -51,7 +52,7 @@ export function createServerLogic(deps: ServerActorDeps) {
     const launch = launches.get(input.key);
     launches.delete(input.key);
     if (input.fingerprint === null && launch !== undefined) return launch;
-    return vet(input).then((vetted) => {
+    return vet(input, true).then((vetted) => {
       if (vetted.fingerprint !== input.fingerprint) {
         throw supervisorError(
           'APPROVAL_STALE',
@@ -66,7 +67,7 @@ export function createServerLogic(deps: ServerActorDeps) {
     actors: {
       vet: fromPromise<Vetting, VetInput>(async ({ input, signal }) => {
         try {
-          const vetted = await vet(input);
+          const vetted = await vet(input, false);
           const { fingerprint } = vetted;
           // A look that came too late is at what the server no longer is: it must not replace a later one.
           if (!signal.aborted) {

@@ -112,6 +112,11 @@ export class Serving {
     this.#deps.onChange();
   }
 
+  /** Settles when the lists of former runs are in the catalogue, as far as there are any; not held up by a slow db for long. */
+  listsLoaded(): Promise<void> {
+    return this.#cache.loaded();
+  }
+
   /** Settles when what was listed is kept for the next run. */
   close(): Promise<void> {
     return this.#cache.close();
@@ -199,12 +204,15 @@ export class Serving {
     catalogue.setLive(id, live !== undefined);
   }
 
-  /** Only where all gates are open; what runs, or is on its way, is listed as it is. */
+  /** Only where all gates are open; what is on its way is listed as it is, and what runs as if it had announced a change. */
   #demand(key: CandidateKey): boolean {
     const ref = this.#deps.serverRef(key);
-    const context = ref?.getSnapshot().context;
-    if (ref === undefined || context === undefined || context.shut !== null || context.blockedBy !== null) return false;
-    ref.send({ type: 'server.demand', by: 'discovery' });
+    const snapshot = ref?.getSnapshot();
+    if (ref === undefined || snapshot === undefined) return false;
+    const { shut, blockedBy, handshake, generation } = snapshot.context;
+    if (shut !== null || blockedBy !== null) return false;
+    if (phaseOf(snapshot) !== 'ready') ref.send({ type: 'server.demand', by: 'discovery' });
+    else for (const kind of handshake?.lists ?? []) ref.send({ type: 'list.changed', generation, kind });
     return true;
   }
 }

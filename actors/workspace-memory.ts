@@ -159,7 +159,8 @@ export class WorkspaceMemory {
     if (this.#isClosed) return;
     const isNews = (key: string, one: boolean | null | undefined, other: boolean | null | undefined): boolean =>
       one !== other && !this.#pending.has(key);
-    if (now.trusted !== null && isNews(TRUST, before.trusted, now.trusted)) this.#listener?.trusted(now.trusted);
+    // A yes that is no longer there, as in a store that was lost, holds no longer.
+    if (isNews(TRUST, before.trusted, now.trusted)) this.#listener?.trusted(now.trusted ?? false);
     for (const [key, on] of now.switches) {
       if (isNews(key, before.switches.get(key), on)) this.#listener?.switched(key, on);
     }

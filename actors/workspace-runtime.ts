@@ -127,7 +127,8 @@ export class WorkspaceRuntime {
     this.#listen();
     this.#actor.start();
     this.#watch = ports.config.watch(scope, () => void this.config.reload());
-    this.loaded = this.config.reload();
+    // A search that came before them would say that there is nothing.
+    this.loaded = this.config.reload().then(() => this.serving.listsLoaded());
     memory.listen({
       // What the host says of trust outranks what other processes decide.
       trusted: (trusted) => {

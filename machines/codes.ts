@@ -45,6 +45,7 @@ export const CODES = {
   ERA_NEGOTIATION_FAILED: fact('initialize', true, 'No protocol revision in common.'),
   INITIALIZE_TIMEOUT: fact('initialize', true, 'The handshake did not end in time.'),
   INITIALIZE_FAILED: fact('initialize', true, 'The server refused the handshake.'),
+  ENGINE_MISSING: fact('initialize', false, 'The package of the chosen engine is not installed.'),
   SESSION_EXPIRED: fact('transport', true, 'The server has forgotten the session.'),
   PROBE_FAILED: fact('transport', true, 'A server that is kept alive stopped answering.'),
   LIST_FAILED: fact('list', true, 'A page of a list could not be read.'),

@@ -17,6 +17,7 @@ import {
   type ListKind,
   type ListState,
   type ServerProfile,
+  type Stage,
   type Ticket,
 } from './vocabulary.js';
 
@@ -137,9 +138,12 @@ export const isKeptAlive = (context: ServerContext): boolean => context.profile.
 /** Only the workspace's own servers have a question to ask, so only they are looked at before anybody wants them. */
 export const hasQuestion = (context: ServerContext): boolean => isWorkspaceLayer(context.profile.layer);
 
-/** The last try ended in what does not mend itself, such as a missing authorisation or a bad certificate. */
+/** Where a try may end in what does not mend itself: a missing authorisation, a bad certificate, a package that is not there. */
+const TRYING: ReadonlySet<Stage> = new Set(['auth', 'transport', 'initialize']);
+
+/** The last try ended in such a thing, and another one would too. */
 export const needsPerson = ({ problem }: ServerContext): boolean =>
-  problem !== null && !problem.retryable && (problem.stage === 'auth' || problem.stage === 'transport');
+  problem !== null && !problem.retryable && TRYING.has(problem.stage);
 
 /** Where a crash leads; the one place that decides it. */
 export function verdictOf(context: ServerContext): 'gate' | 'failed' | 'backoff' | 'idle' {

@@ -25,12 +25,12 @@ class Scene {
   }
 
   /** One run of a host with this entry: what was sent where, and what the status warns of. */
-  async run(given: Entry, layerName: LayerName = 'user', root = '/repo') {
+  async run(given: Entry, layerName: LayerName = 'user', root = '/repo', isApproved = true) {
     const { sim } = this;
     sim.layers = [layer(layerName, [entry(given, { layer: layerName })])];
     const configHash = JSON.stringify([given.url, given.headers ?? {}]);
     const supervisor = sim.supervisor(
-      { approvedFingerprints: [`fingerprint of ${configHash}`] },
+      { approvedFingerprints: isApproved ? [`fingerprint of ${configHash}`] : [] },
       { db: { ...sim.db, ...this.#db, close: () => Promise.resolve() } },
     );
     const workspace = await supervisor.openWorkspace(root, { trusted: true, enable: ['n'] });
@@ -38,7 +38,7 @@ class Scene {
     await workspace.connectAll();
     await sim.settle();
     const { phase, warnings } = workspace.server('n').status();
-    const { url, headers } = sim.links.at(-1)?.launch as HttpLaunch;
+    const { url, headers } = (sim.links.at(-1)?.launch ?? {}) as Partial<HttpLaunch>;
     await supervisor.close();
     return { phase, url, headers, warnings };
   }
@@ -105,6 +105,19 @@ describe('a credential', () => {
     await scene.run(elsewhere);
     await scene.run({ url: elsewhere.url });
     expect(await scene.run(elsewhere)).toMatchObject({ headers: secret, warnings: [] });
+  });
+
+  test('is not given anew by a definition without it that nobody approved', async () => {
+    const scene = new Scene();
+    await scene.run(there, 'workspace');
+    expect(await scene.run({ url: elsewhere.url }, 'workspace', '/repo', false)).toMatchObject({ phase: 'approving' });
+    expect(await scene.run(elsewhere, 'workspace')).toMatchObject({ phase: 'ready', headers: {} });
+  });
+
+  test('belongs to no URL that was only asked about', async () => {
+    const scene = new Scene();
+    expect(await scene.run(elsewhere, 'workspace', '/repo', false)).toMatchObject({ phase: 'approving' });
+    expect(await scene.run(there, 'workspace')).toMatchObject({ phase: 'ready', headers: secret, warnings: [] });
   });
 
   test('of one layer or one workspace says nothing of another’s', async () => {

@@ -251,3 +251,32 @@ describe('status', () => {
     expect((await run({ action: 'status', server: 'x' })).data['code']).toBe('UNKNOWN_SERVER');
   });
 });
+
+describe('before a server was ever listed', () => {
+  const unlisted = (change: object) => {
+    const { host } = gatewayKit();
+    const { workspace, servers } = host.status();
+    const unknown = { state: 'unknown', count: 0, reason: null } as const;
+    const lists = { tools: { ...unknown, skipped: [] }, resources: unknown, prompts: unknown };
+    const late = servers.map((server) => (server.id === 'files' ? { ...server, id: 'late', ...lists, ...change } : server));
+    return gatewayKit({ status: () => ({ workspace, servers: late }) });
+  };
+
+  it('a search and the lists say that it is still being listed, and a description of its tool says to ask again', async () => {
+    const { run } = unlisted({ phase: 'connecting' });
+    for (const action of ['search', 'resources', 'prompts']) {
+      const { text, data } = await run({ action, query: 'nothing' });
+      expect(text).toContain('Still being listed, so ask again in a moment: late');
+      expect(data['stillListing']).toEqual(['late']);
+      expect(text).not.toContain('other words');
+    }
+    expect((await run({ action: 'describe', name: 'mcp__late__x' })).data['code']).toBe('NOT_READY');
+    expect((await run({ action: 'search', query: 'nothing', server: 'db' })).data).not.toHaveProperty('stillListing');
+  });
+
+  it('nothing is promised of one that nobody is listing', async () => {
+    const { run } = unlisted({ phase: 'idle', blockedBy: 'disabled' });
+    expect((await run({ action: 'search', query: 'nothing' })).text).toBe('0 tools; use fewer or other words');
+    expect((await run({ action: 'describe', name: 'mcp__late__x' })).data['code']).toBe('UNKNOWN_TOOL');
+  });
+});

@@ -67,6 +67,21 @@ test('another scheme, host or port, a dot after the host or a user name is anoth
   expect(server.seen).toHaveLength(elsewhere.length);
 });
 
+test('the same host in other letters is the same origin, and the request that follows keeps what it carries (S054)', async () => {
+  const server = await httpServer(({ url, headers }, response) =>
+    url === '/mcp'
+      ? response.writeHead(307, { location: `//LocalHost:${headers.host?.split(':')[1]}/next` }).end()
+      : response.end('done'),
+  );
+  const origin = `http://localhost:${server.port}`;
+  const response = await guarded(origin, { endpoint: { headers: HEADERS } }).guard.request(`${origin}/mcp`, POST);
+  expect(await response.text()).toBe('done');
+  expect(server.seen.map(({ url, headers }) => [url, headers.authorization])).toEqual([
+    ['/mcp', 'Bearer SENTINEL'],
+    ['/next', 'Bearer SENTINEL'],
+  ]);
+});
+
 test('a circle of redirects ends after the third (S055, B137)', async () => {
   const server = await redirecting({ '/mcp': [308, '/b'], '/b': [308, '/mcp'] });
   const refused = guarded(server.origin).guard.request(`${server.origin}/mcp`, POST);

@@ -184,6 +184,26 @@ test('closing does not wait for a connection, a handshake or a resolver that nev
   expect(timers.running()).toEqual([]);
 });
 
+test.each(['close', 'time-out'])('a resolver that answers after the %s leads to no connection (S173)', async (what) => {
+  const server = await tcpServer(() => undefined);
+  const answers: ((addresses: readonly string[]) => void)[] = [];
+  // The addresses of a proxy are the user's own business.
+  const env = { https_proxy: `http://proxy.test:${server.port}` };
+  const lookup = (): Promise<readonly string[]> => new Promise((resolve) => void answers.push(resolve));
+  const { guard, close } = guarded('https://name.test/', { env, lookup, ...(what === 'time-out' && { connectTimeoutMs: 20 }) });
+  const code = what === 'close' ? 'LINK_LOST' : 'CONNECT_TIMEOUT';
+  const lost = expect(guard.request('https://name.test/', POST)).rejects.toMatchObject({ code });
+  await vi.waitFor(() => expect(answers).toHaveLength(1));
+  if (what === 'close') await close();
+  await lost;
+  const before = process.getActiveResourcesInfo().filter((kind) => kind.startsWith('TCP')).length;
+  answers[0]?.(['127.0.0.1']);
+  // As far as it would have got.
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(process.getActiveResourcesInfo().filter((kind) => kind.startsWith('TCP'))).toHaveLength(before);
+  expect(server.sockets).toEqual([]);
+});
+
 test('a port that is closed connects nothing any more', async () => {
   const server = await httpServer((_request, response) => response.end());
   const port = createHttpPort({ env: {} });

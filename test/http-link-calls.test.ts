@@ -52,6 +52,35 @@ describe('the answer to a notification', () => {
   });
 });
 
+describe('a handshake', () => {
+  test('B032: with the number of its request given back as a string has its session', async () => {
+    const odd = (seen: Seen, response: ServerResponse): boolean => {
+      if (seen.rpc.method !== 'initialize') return false;
+      const serverInfo = { name: 'older', version: '1.0.0' };
+      const result = { protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo };
+      json(response, 200, { ...resultOf(seen, result), id: String(seen.rpc.id) }, { 'mcp-session-id': 's1' });
+      return true;
+    };
+    const endpoint = await startEndpoint(older(odd));
+    const { link, heard } = await openReady(launchAt(endpoint.url));
+    expect((await callTool(link, 'echo').settled).result).toEqual(said('done'));
+    expect(endpoint.asked('tools/call')[0]?.headers['mcp-session-id']).toBe('s1');
+    expect(heard.lost).toEqual([]);
+  });
+
+  test.each([200, 400])('B049: with an error in HTTP %d that names no request goes on in the older way', async (status) => {
+    const error = { code: -32_600, message: 'Invalid Request' };
+    const odd = ({ rpc }: Seen, response: ServerResponse): boolean => {
+      if (rpc.method !== 'server/discover') return false;
+      json(response, status, { jsonrpc: '2.0', id: null, error });
+      return true;
+    };
+    const endpoint = await startEndpoint(older(odd));
+    const { link } = openLink(launchAt(endpoint.url));
+    expect((await link.handshake()).era).toBe('legacy');
+  });
+});
+
 describe('a call', () => {
   test('whose stream ends without an answer fails alone, as one that may have had its effect', async () => {
     let calls = 0;
@@ -88,6 +117,49 @@ describe('a call', () => {
     expect(endpoint.sent('GET').filter(({ headers }) => headers['last-event-id'] === 'e1')).toHaveLength(1);
     expect(delays).toContain(1_500);
     await vi.waitFor(() => expect(link.diagnosis().lateAnswers).toBe(1));
+  });
+
+  test('whose stream can be taken up again only in a session that is gone may have had its effect, and the link is lost', async () => {
+    const odd = (seen: Seen, response: ServerResponse): boolean => {
+      if (seen.rpc.method === 'tools/call') {
+        stream(response, 'id: e1\ndata:\n\n');
+        response.end();
+        return true;
+      }
+      if (seen.headers['last-event-id'] === undefined) return false;
+      response.writeHead(404).end();
+      return true;
+    };
+    const endpoint = await startEndpoint(older(odd, 's1'));
+    const { link, heard } = openLink(launchAt(endpoint.url), { port: newLinkPort(hastyClock().clock) });
+    await link.handshake();
+    expect((await callTool(link, 'echo').settled).problem?.code).toBe('LINK_LOST');
+    expect([heard.lost.map(({ code }) => code), heard.deaths]).toEqual([['SESSION_EXPIRED'], [false]]);
+  });
+
+  test('that is answered on the stream of announcements has its own stream let go of', async () => {
+    let announcements: ServerResponse | null = null;
+    let hasEnded = false;
+    const odd = (seen: Seen, response: ServerResponse): boolean => {
+      if (seen.method === 'GET') {
+        announcements = response;
+        stream(response, ': here\n\n');
+      } else if (seen.rpc.method === 'tools/call') {
+        stream(response, ': wait\n\n');
+        response.on('close', () => {
+          hasEnded = true;
+        });
+        announcements?.write(eventOf(resultOf(seen, said('elsewhere'))));
+      } else return false;
+      return true;
+    };
+    const endpoint = await startEndpoint(older(odd, 's1'));
+    const { link, heard } = openLink(launchAt(endpoint.url), { port: newLinkPort(hastyClock().clock) });
+    await link.handshake();
+    await vi.waitFor(() => expect(announcements).not.toBeNull());
+    expect((await callTool(link, 'echo').settled).result).toEqual(said('elsewhere'));
+    await vi.waitFor(() => expect(hasEnded).toBe(true));
+    expect([heard.lost, link.diagnosis().lateAnswers]).toEqual([[], 0]);
   });
 
   test('B134: of the newer era is never taken up again', async () => {

@@ -4,15 +4,16 @@ import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
 import type { GuardedResponse } from '../actors/wire-ports.js';
-import { HttpEndpoint, REQUESTS_MAX } from '../adapters/links/http-endpoint.js';
+import { HttpEndpoint, NOTICE_TIMEOUT_MS, REQUESTS_MAX } from '../adapters/links/http-endpoint.js';
 import type { Message } from '../adapters/links/message.js';
 import { MessageReader } from '../adapters/links/message-reader.js';
-import { StreamPosition } from '../adapters/links/resumption.js';
+import { RESUME, StreamPosition } from '../adapters/links/resumption.js';
 import { FRAME_LIMITS } from '../adapters/shared/frame-splitter.js';
 import { systemClock } from '../adapters/system-clock.js';
 import { caseFile } from './support/case-file.js';
 import {
   eventOf,
+  heldClock,
   launchAt,
   older,
   onCall,
@@ -23,7 +24,7 @@ import {
   stream,
 } from './support/http-link-servers.js';
 import { followTimers } from './support/own-timers.js';
-import { ask, callTool, countPipes, openReady } from './support/stdio-harness.js';
+import { ask, callTool, countPipes, newLinkPort, openLink, openReady } from './support/stdio-harness.js';
 
 const MIB = 1_048_576;
 
@@ -74,6 +75,17 @@ describe('a stream of events', () => {
       if (expected.lastEventId !== undefined) expect(lastEventId).toBe(expected.lastEventId);
       if (expected.retryMs !== undefined) expect(retryMs).toBe(expected.retryMs);
     }
+  });
+
+  test.each(['\n', '\r', '\r\n'])('is read as soon as an event has ended in %j', async (end) => {
+    const odd = onCall((seen, response) => stream(response, `data: ${JSON.stringify(resultOf(seen, said('here')))}${end}${end}`));
+    const { link } = await openReady(launchAt((await startEndpoint(older(odd))).url));
+    expect((await callTool(link, 'echo').settled).result).toEqual(said('here'));
+  });
+
+  test('that ends at once is not asked for in a circle, whatever it says of coming back', async () => {
+    const { retryMs } = await read('text/event-stream', [Buffer.from('retry: 0\n\n')]);
+    expect(retryMs).toBe(RESUME.delayMsMin);
   });
 
   test('with a byte order mark and characters cut in the middle is read', async () => {
@@ -190,6 +202,30 @@ describe('a link', () => {
       await link.notifyCancelled(id, 'enough').catch(() => undefined);
     }
     expect((await ask(link, 'ping').settled).result).toEqual(said('done'));
+  });
+
+  test('S169: to a server that takes no notifications keeps no connection for each', async () => {
+    let open = 0;
+    const odd = ({ rpc }: Seen, response: ServerResponse): boolean => {
+      if (rpc.method !== 'tools/call' && rpc.method !== 'notifications/cancelled') return false;
+      open += 1;
+      response.on('close', () => {
+        open -= 1;
+      });
+      return true;
+    };
+    const endpoint = await startEndpoint(older(odd, 's1'));
+    const { clock, expire } = heldClock(NOTICE_TIMEOUT_MS);
+    const { link } = openLink(launchAt(endpoint.url), { port: newLinkPort(clock) });
+    await link.handshake();
+    const { id } = callTool(link, 'hang');
+    await vi.waitFor(() => expect(open).toBe(1));
+    link.forget(id, () => undefined);
+    const told = expect(link.notifyCancelled(id, 'not needed')).rejects.toMatchObject({ code: 'LINK_LOST' });
+    await vi.waitFor(() => expect(endpoint.asked('notifications/cancelled')).toHaveLength(1));
+    expire();
+    await told;
+    await vi.waitFor(() => expect(open).toBe(0));
   });
 
   test('S169: is refused more bytes than a server takes', async () => {

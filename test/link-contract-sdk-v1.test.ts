@@ -115,7 +115,7 @@ test('a host without the package is told what to install, at every handshake', a
     .split('\n')
     .map((line) => JSON.parse(line) as object);
   const expected = {
-    code: 'INITIALIZE_FAILED',
+    code: 'ENGINE_MISSING',
     hint: expect.stringContaining('npm install @modelcontextprotocol/sdk@^1.32.0') as string,
   };
   expect(told).toMatchObject([expected, expected]);

@@ -86,13 +86,37 @@ describe('what is kept of a server', () => {
     await supervisor.close();
   });
 
+  test('can be searched as soon as the workspace says that it is loaded', async () => {
+    const sim = await withKept(kept({ lists: { tools: [toolItem('old')] } }));
+    let tell = (): void => undefined;
+    const told = new Promise<void>((resolve) => void (tell = resolve));
+    const db: DbPort = { ...sim.db, metadata: (key) => told.then(() => sim.db.metadata(key)) };
+    const supervisor = sim.supervisor({}, { db });
+    const workspace = await supervisor.openWorkspace('/repo');
+    const found = outcomeOf(workspace.loaded.then(() => workspace.tools().map(({ tool }) => tool)));
+    await sim.settle();
+    expect(found.state).toBe('open');
+    tell();
+    await sim.settle();
+    expect(found.state).toBe('ok');
+    expect(workspace.tools().map(({ tool }) => tool)).toEqual(['old']);
+    await supervisor.close();
+    expect(sim.remains()).toEqual([]);
+  });
+
   test('is not lost where the first walk of a run fails, however late the db tells of it', async () => {
     const sim = await withKept(kept({ lists: { tools: [toolItem('old')], resources: [resource] } }));
     let tell = (): void => undefined;
     const told = new Promise<void>((resolve) => void (tell = resolve));
     const db: DbPort = { ...sim.db, metadata: (key) => told.then(() => sim.db.metadata(key)) };
     sim.behaviours.set('files', noResources);
-    const { workspace, supervisor } = await sim.open({}, {}, { db });
+    const supervisor = sim.supervisor({}, { db });
+    const workspace = await supervisor.openWorkspace('/repo');
+    const loaded = outcomeOf(workspace.loaded);
+    await sim.run(1_999);
+    expect(loaded.state).toBe('open');
+    await sim.run(1);
+    expect(loaded.state).toBe('ok');
     await workspace.connectAll();
     expect(workspace.server('files').status()).toMatchObject({ resources: { state: 'failed' } });
     tell();

@@ -70,6 +70,19 @@ describe('what another process decides', () => {
     expect(sim.remains()).toEqual([]);
   });
 
+  test('a trust that is lost with the store holds no longer', async () => {
+    const sim = simulation();
+    await sim.db.setTrusted('/repo', true);
+    const lost = { now: false };
+    const db: DbPort = { ...sim.db, trusted: (root) => (lost.now ? Promise.resolve(null) : sim.db.trusted(root)) };
+    const { workspace, supervisor } = await sim.open({}, {}, { db });
+    expect(workspace.status().workspace.trusted).toBe(true);
+    lost.now = true;
+    await sim.elsewhere((other) => other.setSwitch('another', true));
+    expect(workspace.status().workspace.trusted).toBe(false);
+    await supervisor.close();
+  });
+
   test('does not outrank the host’s own word on trust', async () => {
     const sim = simulation();
     for (const trusted of [true, false]) {

@@ -1,5 +1,5 @@
-import { expect, test } from 'vitest';
-import type { Ask } from '../actors/ports.js';
+import { expect, test, vi } from 'vitest';
+import type { Ask, Question } from '../actors/ports.js';
 import { approvalForm, decisionIn, takesForms } from '../adapters/serve/approval-form.js';
 import { type CallLeg, type LegEnd, OpenCalls } from '../adapters/serve/open-calls.js';
 import { createProgressGate } from '../adapters/serve/progress-gate.js';
@@ -70,6 +70,20 @@ test('calls that wait for an answer count as open', async () => {
   await calls.serve(leg());
   await calls.serve(leg());
   expect(textIn(await calls.serve(leg()))).toContain('OVERLOADED');
+});
+
+test('a question about a server is no client’s to answer: it is a no, and nobody is sent a form', async () => {
+  const server = { kind: 'server', nonce: 'n', server: 'files' } as Question;
+  const calls = new OpenCalls({
+    run: async (_request, { approve, signal }) => done(String(await approve?.(server, { signal }))),
+    nonce: () => 'state',
+    now: () => 0,
+    openMax: 1,
+  });
+  const asked = vi.fn(() => Promise.resolve(accepted));
+  expect(textIn(await calls.serve(leg({ asking: asked })))).toBe('deny');
+  expect(textIn(await calls.serve(leg()))).toBe('deny');
+  expect(asked).not.toHaveBeenCalled();
 });
 
 test('a channel that fails has said no', async () => {

@@ -1,4 +1,6 @@
 import { expect, test, vi } from 'vitest';
+import type { Surface } from '../adapters/serve/served-workspace.js';
+import { toolPage } from '../adapters/serve/tool-pages.js';
 import { httpClients, openHttp, served, textOf } from './support/serve-kit.js';
 import { layer, server } from './support/simulated-ports.js';
 import { VirtualClock } from './support/virtual-clock.js';
@@ -54,6 +56,24 @@ test('a long list comes in pages of a hundred, each tool once', async () => {
     expect(new Set(names).size).toBe(250);
     await expect(client.list('elsewhere')).rejects.toThrow(/cursor/);
   }
+});
+
+test('a page of long descriptions ends before it is too long for a client, and holds one tool at least', () => {
+  const tools = ['a', 'b', 'c', 'd'].map((name) => ({
+    name,
+    description: '',
+    inputSchema: { type: 'object' as const, description: 'x'.repeat(name === 'c' ? 2_000_000 : 600_000) },
+  }));
+  const workspace = { gateway: { tools: () => tools } } as unknown as Surface['workspace'];
+  const surface: Surface = { workspace, info: { name: 'served', version: '1' }, isDirect: true };
+  const pages: string[] = [];
+  let cursor: string | undefined;
+  do {
+    const page = toolPage(surface, cursor);
+    pages.push(page?.tools.map(({ name }) => name).join('') ?? 'none');
+    cursor = page?.nextCursor;
+  } while (cursor !== undefined);
+  expect(pages).toEqual(['a', 'b', 'c', 'd']);
 });
 
 test('clients of both eras are told once when the tools have really changed, and not when they were only read again', async () => {

@@ -245,6 +245,8 @@ describe('sessions of the older era', () => {
     const clock = new VirtualClock();
     const kit = await openHttp(surface, { clock, limits: { sessionIdleMs: 1_000 } });
     const [withStream] = await httpClients(kit);
+    // What ends beside the stream does not make its session one that nobody uses.
+    await withStream.list();
     const id = await session(kit);
     const list = () => ask(kit, { headers: { ...bearer(kit), 'Mcp-Session-Id': id }, body: message('tools/list') });
     await clock.run(900);

@@ -1,8 +1,10 @@
 import type { ServerResponse } from 'node:http';
 import { describe, expect, test, vi } from 'vitest';
+import { NOTICE_TIMEOUT_MS } from '../adapters/links/http-endpoint.js';
 import {
   eventOf,
   freePort,
+  heldClock,
   launchAt,
   resultOf,
   type Seen,
@@ -11,7 +13,7 @@ import {
   startEverything,
   stream,
 } from './support/http-link-servers.js';
-import { ask, callTool, failureOf, openLink, openReady, textResult } from './support/stdio-harness.js';
+import { ask, callTool, failureOf, newLinkPort, openLink, openReady, textResult } from './support/stdio-harness.js';
 
 /** A server of HTTP with SSE as it should be; where `odd` answers true, it has done so itself. */
 async function startOlder(odd: (seen: Seen, response: ServerResponse, events: ServerResponse | null) => unknown = () => false) {
@@ -102,6 +104,15 @@ describe('HTTP with SSE', () => {
     expect([heard.deaths, endpoint.sent('GET').length]).toEqual([[false], 1]);
   });
 
+  test('that does not take the end of the handshake has made none', async () => {
+    const { endpoint } = await startOlder(
+      ({ rpc }, response) => rpc.method === 'notifications/initialized' && Boolean(response.writeHead(500).end()),
+    );
+    const { link, heard } = openLink(launchAt(endpoint.url, 'sse'));
+    expect(await failureOf(link.handshake())).toBe('CONNECT_FAILED');
+    expect(heard.lost.map(({ code }) => code)).toEqual(['CONNECT_FAILED']);
+  });
+
   test('that refuses one message fails that request alone', async () => {
     const { endpoint } = await startOlder(
       ({ rpc }, response) => rpc.method === 'tools/call' && Boolean(response.writeHead(500).end()),
@@ -123,6 +134,35 @@ describe('HTTP with SSE', () => {
     expect(endpoint.asked('notifications/cancelled').map(({ rpc }) => rpc.params)).toEqual([
       { requestId: id, reason: 'not needed' },
     ]);
+  });
+
+  test('that accepts no message in time is not left with a connection for each', async () => {
+    let open = 0;
+    const { endpoint } = await startOlder((seen, response, events) => {
+      const { rpc } = seen;
+      if (rpc.method !== 'tools/call' && rpc.method !== 'notifications/cancelled') return false;
+      open += 1;
+      response.on('close', () => {
+        open -= 1;
+      });
+      if (rpc.params?.['name'] === 'echo') events?.write(eventOf(resultOf(seen, said('here'))));
+      return true;
+    });
+    const { clock, expire } = heldClock(NOTICE_TIMEOUT_MS);
+    const { link, heard } = openLink(launchAt(endpoint.url, 'sse'), { port: newLinkPort(clock) });
+    await link.handshake();
+    expect((await callTool(link, 'echo').settled).result).toEqual(said('here'));
+    await vi.waitFor(() => expect(open).toBe(0), { timeout: 5_000 });
+    const { id } = callTool(link, 'hang');
+    let late = 0;
+    await vi.waitFor(() => expect(open).toBe(1));
+    link.forget(id, () => (late += 1));
+    const told = expect(link.notifyCancelled(id, 'not needed')).rejects.toMatchObject({ code: 'LINK_LOST' });
+    await vi.waitFor(() => expect(endpoint.asked('notifications/cancelled')).toHaveLength(1));
+    expire();
+    await told;
+    await vi.waitFor(() => expect(open).toBe(0));
+    expect([late, heard.lost]).toEqual([0, []]);
   });
 
   test('S158: an event without an end that nobody waits for loses the link', async () => {

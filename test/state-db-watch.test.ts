@@ -1,5 +1,6 @@
 import { rm } from 'node:fs/promises';
 import { expect, test, vi } from 'vitest';
+import { hastyClock } from './support/http-link-servers.js';
 import { otherProcess, stateKit } from './support/state-kit.js';
 
 test('what another process decides is told', async () => {
@@ -65,6 +66,20 @@ test('a place where nothing was kept yet is watched as well, and stays empty', a
   db.watch(changed);
   await other.setTrusted('/repo', true);
   await vi.waitFor(() => expect(changed).toHaveBeenCalledTimes(1), { timeout: 20_000 });
+});
+
+test('what no event of the system tells is found by looking again and again', async () => {
+  const { open } = await stateKit();
+  const { clock, delays } = hastyClock();
+  const db = open({ clock });
+  expect(await db.switches()).toEqual(new Map());
+  const changed = vi.fn();
+  // There is no directory to be watched.
+  db.watch(changed);
+  const looks = (): number => delays.filter((delayMs) => delayMs === 2_000).length;
+  await vi.waitFor(() => expect(looks()).toBeGreaterThan(3), { timeout: 20_000 });
+  await open().setSwitch('a', true);
+  await vi.waitFor(() => expect(changed).toHaveBeenCalled(), { timeout: 20_000 });
 });
 
 test('a watch that is closed is told nothing more, while another one still is', async () => {

@@ -143,7 +143,7 @@ describe('the command', () => {
     await expect(run({ layer: 'user' })).rejects.toEqual(refused('REFUSED_COMMAND'));
   });
 
-  test('of Windows is never a script that only a shell could start (S044)', async () => {
+  test('of Windows is never a script that only a shell could start (S044, B055)', async () => {
     const { bin, run } = await place({ platform: 'win32' });
     await executable(join(bin, 'tool.exe'));
     expect(stdio(await run()).command).toBe(join(bin, 'tool.exe'));
@@ -176,7 +176,7 @@ describe('the working directory (S017)', () => {
 });
 
 describe('the environment', () => {
-  test('is the nine names as the host has them, what is declared, and the marker (S024, B057)', async () => {
+  test('is the nine names as the host has them, what is declared, and the marker (S024, B054, B057)', async () => {
     const canaries = Object.fromEntries(Array.from({ length: 50 }, (_, index) => [`CANARY_${index}`, 'canary']));
     const { bin, define, root } = await place();
     const env = { ...canaries, PATH: bin, HOME: '/h', LANG: 'C', LC_ALL: undefined, USER: '' };

@@ -1,5 +1,5 @@
 import { SupervisorError } from '../../actors/errors.js';
-import type { Failure } from '../../machines/vocabulary.js';
+import { type Failure, failure } from '../../machines/vocabulary.js';
 import { visibleText } from '../shared/visible-text.js';
 import { EXIT, exitCodeOf } from './exit-codes.js';
 import { Interrupted, type Io, write } from './io.js';
@@ -10,13 +10,16 @@ import { UsageError } from './usage-error.js';
 /** Tells whoever typed the command why it ended early; settles with the exit code that says so. */
 export async function explainEnd(error: unknown, flags: Flags, io: Io): Promise<number> {
   if (error instanceof Interrupted) return error.exitCode;
-  if (error instanceof UsageError) return complainOfUsage(io, error.message);
+  if (error instanceof UsageError) return complainOfUsage(io, error.message, flags.json);
   if (SupervisorError.is(error)) return reportFailure(error.toFailure(), flags, io);
   await write(io.stderr, `bug: ${visibleText(error instanceof Error ? (error.stack ?? error.message) : String(error))}\n`);
   return EXIT.failed;
 }
 
-export async function complainOfUsage(io: Io, message: string): Promise<number> {
+/** With `--json` whoever reads stdout finds there why it is no result. */
+export async function complainOfUsage(io: Io, message: string, json: boolean): Promise<number> {
+  const problem = failure('INVALID_ARGUMENTS', message, 'mcp-supervisor --help shows what there is.');
+  if (json) await write(io.stdout, jsonLine({ ok: false, error: failureJson(problem) }));
   await write(io.stderr, `${visibleText(message)}\nmcp-supervisor --help shows what there is.\n`);
   return EXIT.usage;
 }

@@ -18,7 +18,7 @@ for (const stream of [process.stdout, process.stderr]) {
   });
 }
 
-// No process.exit: what was written may still be on its way.
+// What was written may still be on its way, so the process ends by itself; but nobody may ever read it, so a signal ends it too.
 process.exitCode = await run(process.argv.slice(2), {
   stdin: process.stdin,
   stdout: process.stdout,
@@ -31,3 +31,5 @@ process.exitCode = await run(process.argv.slice(2), {
   interrupted: interruption.signal,
   load: async () => (await import('../../index.js')).createSupervisor,
 });
+if (interruption.signal.aborted) process.exit();
+interruption.signal.addEventListener('abort', () => process.exit());

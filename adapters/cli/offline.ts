@@ -35,7 +35,7 @@ export async function withOffline(io: Io, flags: Flags, body: (workspace: Offlin
     const workspace = await unlessAborted(AbortSignal.any([deadline.signal, io.interrupted]), opening);
     await warnOfUnknown(io, flags, workspace);
     requireWholeConfig(workspace.status);
-    return await body(workspace);
+    return await unlessAborted(io.interrupted, body(workspace));
   } finally {
     deadline.end();
     await db.close();

@@ -126,8 +126,8 @@ function flagsFrom(values: Values): Flags {
     ...(workspace === undefined ? {} : { workspace }),
     ...(userConfig === undefined ? {} : { userConfig }),
     ...(stateDir === undefined ? {} : { stateDir }),
-    ...(timeout === undefined ? {} : { timeoutMs: wholeNumber('--timeout', timeout, 'milliseconds', 1, TIMEOUT_MS_MAX) }),
-    ...(http === undefined ? {} : { http: wholeNumber('--http', http, 'port', 0, PORT_MAX) }),
+    ...(timeout === undefined ? {} : { timeoutMs: wholeNumber('--timeout', timeout, 'whole milliseconds', 1, TIMEOUT_MS_MAX) }),
+    ...(http === undefined ? {} : { http: wholeNumber('--http', http, 'a port', 0, PORT_MAX) }),
     trust: values.trust === true,
     enable: filled('--enable', values.enable ?? []),
     approve: filled('--approve', values.approve ?? []),
@@ -152,7 +152,7 @@ function filled(option: string, given: readonly string[]): readonly string[] {
 
 function wholeNumber(option: string, text: string, unit: string, least: number, most: number): number {
   const value = /^\d{1,10}$/.test(text) ? Number(text) : -1;
-  if (value < least || value > most) throw new Error(`${option} takes a whole ${unit} from ${least} to ${most}, not "${text}".`);
+  if (value < least || value > most) throw new Error(`${option} takes ${unit} from ${least} to ${most}, not "${text}".`);
   return value;
 }
 

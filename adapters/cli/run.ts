@@ -25,7 +25,7 @@ export async function run(argv: readonly string[], io: Io): Promise<number> {
     }
     case 'usage': {
       const { complainOfUsage } = await import('./failures.js');
-      return complainOfUsage(io, invocation.message);
+      return complainOfUsage(io, invocation.message, argv.includes('--json'));
     }
     case 'run':
       try {

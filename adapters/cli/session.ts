@@ -140,7 +140,7 @@ function sessionOf(parts: SessionParts, { asksAbout }: SessionOptions): Session 
   const put = async (stream: Io['stdout'], text: string): Promise<void> => {
     if (io.interrupted.aborted) return;
     progress.pause();
-    await write(stream, text);
+    await unlessAborted(io.interrupted, write(stream, text));
     progress.resume();
   };
   const isAsking = ({ servers }: WorkspaceStatus): boolean =>

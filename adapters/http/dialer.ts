@@ -22,8 +22,13 @@ export interface DialerOptions {
   readonly connectTimeoutMs: number;
 }
 
-/** The sockets of one connection on its way: the one to the peer, and the layers of TLS upon it. */
-type Layers = Set<Socket>;
+/** One connection on its way. */
+interface Attempt {
+  /** The socket to the peer, and the layers of TLS upon it. */
+  readonly layers: Set<Socket>;
+  /** Why it is of no use any more: then it opens nothing more, whatever it was waiting for. */
+  abandoned: Error | null;
+}
 
 /**
  * Opens the connections to one origin, through the user's proxy where there is one, and owns every socket it opened until that is
@@ -65,20 +70,23 @@ export class Dialer {
   /** Settles within the time-out, whatever resolver, peer or proxy do; what is on its way then is destroyed. */
   async #dial(): Promise<Socket> {
     const { target, connectTimeoutMs } = this.#options;
-    const layers: Layers = new Set();
+    const attempt: Attempt = { layers: new Set(), abandoned: this.#isClosed ? closedError(target) : null };
     let abandon: (reason: Error) => void = () => undefined;
     const abandoned = new Promise<never>((_resolve, reject) => {
-      abandon = reject;
+      abandon = (reason) => {
+        attempt.abandoned = reason;
+        reject(reason);
+      };
     });
     const expired = supervisorError('CONNECT_TIMEOUT', `${placeOf(target)} took no connection within ${connectTimeoutMs} ms.`);
     const timer = setTimeout(() => abandon(expired), connectTimeoutMs);
     this.#pending.add(abandon);
-    const route = this.#isClosed ? Promise.reject(closedError(target)) : this.#route(layers);
+    const route = this.#route(attempt);
     try {
       return await Promise.race([route, abandoned]);
     } catch (error) {
-      for (const socket of layers) socket.destroy();
-      // It may go on to the next step before it notices.
+      for (const socket of attempt.layers) socket.destroy();
+      // The last step may have been taken in the same moment.
       void route.then((socket) => socket.destroy()).catch(() => undefined);
       throw error;
     } finally {
@@ -87,23 +95,24 @@ export class Dialer {
     }
   }
 
-  async #route(layers: Layers): Promise<Socket> {
+  async #route(attempt: Attempt): Promise<Socket> {
     const { target, proxy, policy } = this.#options;
+    if (attempt.abandoned !== null) throw attempt.abandoned;
     const isSecure = target.protocol === 'https:';
     if (proxy === null) {
-      const socket = await this.#plain(await policy.addresses(), target, layers);
-      return isSecure ? this.#secure(socket, target, layers) : socket;
+      const socket = await this.#plain(await policy.addresses(), target, attempt);
+      return isSecure ? this.#secure(socket, target, attempt) : socket;
     }
     policy.checkHost();
-    const socket = await this.#toProxy(proxy, layers);
+    const socket = await this.#toProxy(proxy, attempt);
     // Of plain http a proxy is sent the request itself.
-    return isSecure ? this.#secure(await this.#tunnel(socket, proxy), target, layers) : socket;
+    return isSecure ? this.#secure(await this.#tunnel(socket, proxy), target, attempt) : socket;
   }
 
-  async #toProxy({ url }: Proxy, layers: Layers): Promise<Socket> {
+  async #toProxy({ url }: Proxy, attempt: Attempt): Promise<Socket> {
     try {
-      const socket = await this.#plain(await addressesOf(url, this.#options.lookup), url, layers);
-      return url.protocol === 'https:' ? await this.#secure(socket, url, layers) : socket;
+      const socket = await this.#plain(await addressesOf(url, this.#options.lookup), url, attempt);
+      return url.protocol === 'https:' ? await this.#secure(socket, url, attempt) : socket;
     } catch (error) {
       throw connectError(error, `the proxy ${placeOf(url)}`, false);
     }
@@ -131,21 +140,23 @@ export class Dialer {
     }
   }
 
-  #plain(addresses: readonly string[], { port, protocol }: URL, layers: Layers): Promise<Socket> {
-    return this.#opened(openPlain(addresses, portOf({ port, protocol })), 'connect', layers);
+  async #plain(addresses: readonly string[], { port, protocol }: URL, attempt: Attempt): Promise<Socket> {
+    if (attempt.abandoned !== null) throw attempt.abandoned;
+    return this.#opened(openPlain(addresses, portOf({ port, protocol })), 'connect', attempt);
   }
 
-  async #secure(socket: Socket, { hostname }: URL, layers: Layers): Promise<Socket> {
+  async #secure(socket: Socket, { hostname }: URL, attempt: Attempt): Promise<Socket> {
     const context = await this.#options.trust();
+    if (attempt.abandoned !== null) throw attempt.abandoned;
     const secured = openTls(socket, hostOf({ hostname }), context);
     // It has taken the socket over: destroying both from outside takes the process down.
-    layers.delete(socket);
+    attempt.layers.delete(socket);
     this.#open.delete(socket);
-    return this.#opened(secured, 'secureConnect', layers);
+    return this.#opened(secured, 'secureConnect', attempt);
   }
 
   /** Owns a socket from here on, and waits for it to be of use. */
-  #opened(socket: Socket, event: 'connect' | 'secureConnect', layers: Layers): Promise<Socket> {
+  #opened(socket: Socket, event: 'connect' | 'secureConnect', { layers }: Attempt): Promise<Socket> {
     layers.add(socket);
     this.#open.add(socket);
     socket.once('close', () => this.#open.delete(socket));

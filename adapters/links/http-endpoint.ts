@@ -1,4 +1,4 @@
-import { type Failure, failure } from '../../actors/errors.js';
+import { type Failure, failure, type SupervisorError, supervisorError } from '../../actors/errors.js';
 import type { ClockPort, HttpLaunch } from '../../actors/ports.js';
 import type { GuardedFetch, GuardedRequest, GuardedResponse, HttpPort } from '../../actors/wire-ports.js';
 import { OUTBOX_BYTES_MAX } from './outbox.js';
@@ -11,6 +11,10 @@ export interface HttpWireDeps {
 
 /** Requests to one endpoint that are open at a time. */
 export const REQUESTS_MAX = 256;
+/** How long a request may stay open behind the answer it was made for, in milliseconds. */
+const LINGER_MS = 1_000;
+/** How long a server may take to say that it has got what nobody waits for, in milliseconds; then its connection is let go of. */
+export const NOTICE_TIMEOUT_MS = 10_000;
 /** Who asked has a deadline of its own, so that of the request is put out of the way. */
 const NO_TIMEOUT_MS = 2 ** 31 - 1;
 
@@ -18,7 +22,7 @@ export interface EndpointRequest extends Pick<GuardedRequest, 'method' | 'header
   readonly url: string;
   /** Ends it, its answer and every wait for it. */
   readonly abort: AbortController;
-  /** How long the head of the answer may take, in milliseconds. Absent: as long as whoever asked waits. */
+  /** How long it may take until the head of the answer is there, in milliseconds. Absent: as long as whoever asked waits. */
   readonly headersTimeoutMs?: number;
 }
 
@@ -61,20 +65,29 @@ export class HttpEndpoint {
     this.#open.delete(abort);
   }
 
-  async send({ url, abort, ...request }: EndpointRequest): Promise<GuardedResponse> {
+  async send({ url, abort, headersTimeoutMs, ...request }: EndpointRequest): Promise<GuardedResponse> {
     const bytes = request.body?.length ?? 0;
     this.#unsentBytes += bytes;
+    let expired: SupervisorError | null = null;
+    let timer: unknown = null;
+    if (headersTimeoutMs !== undefined) {
+      expired = supervisorError('LINK_LOST', `The server did not answer within ${headersTimeoutMs} ms.`);
+      timer = this.#clock.setTimeout(() => abort.abort(expired), headersTimeoutMs);
+    }
     try {
       return await this.#guard.request(url, {
-        headersTimeoutMs: NO_TIMEOUT_MS,
         ...request,
+        headersTimeoutMs: NO_TIMEOUT_MS,
         signal: abort.signal,
         // A stream of events may be silent, and its reader counts the bytes of each.
         idleTimeoutMs: null,
         bodyBytesMax: null,
       });
+    } catch (error) {
+      throw expired !== null && abort.signal.reason === expired ? expired : error;
     } finally {
       this.#unsentBytes -= bytes;
+      if (timer !== null) this.#clock.clearTimeout(timer);
     }
   }
 
@@ -109,6 +122,11 @@ export class HttpEndpoint {
     return !signal.aborted;
   }
 
+  /** Lets a request that was answered come to its end by itself, and ends it when it does not; `over`: aborted at its end. */
+  async letGo(abort: AbortController, over = abort): Promise<void> {
+    if (await this.sleep(LINGER_MS, over)) abort.abort();
+  }
+
   /** Ends every request and takes no more. */
   end(): void {
     this.#isClosed = true;
@@ -117,15 +135,9 @@ export class HttpEndpoint {
 
   /** One last request, within its own time. */
   async farewell(request: Omit<EndpointRequest, 'abort'>, deadlineMs: number): Promise<number> {
-    const abort = new AbortController();
-    const timer = this.#clock.setTimeout(() => abort.abort(), deadlineMs);
-    try {
-      const response = await this.send({ ...request, abort });
-      response.discard();
-      return response.status;
-    } finally {
-      this.#clock.clearTimeout(timer);
-    }
+    const response = await this.send({ ...request, abort: new AbortController(), headersTimeoutMs: deadlineMs });
+    response.discard();
+    return response.status;
   }
 
   /** Settles when no socket is left. */

@@ -3,7 +3,7 @@ import { supervisorError } from '../../actors/errors.js';
 import { FRAME_LIMITS, LARGE_BYTES } from '../shared/frame-splitter.js';
 import { JsonScan } from '../shared/json-scan.js';
 
-/** Small, as the parser looks for a line's end from each line on: that must not get long. */
+/** Small, as what is held of an event is counted once for each. */
 const PIECE_BYTES = 4_096;
 const SCAN_SLICE_BYTES = 262_144;
 const LINE_FEED = 0x0a;
@@ -31,12 +31,13 @@ export async function* readEvents(chunks: AsyncIterable<Uint8Array>, options: Ev
   const parser = createParser({ onEvent: (event) => ready.push(event), onRetry: (delayMs) => options.retry(delayMs) });
   const held = new HeldBytes(options);
   const end = new EventEnd();
+  const lines = new LineEnds();
   try {
     for await (const chunk of chunks) {
       for (let start = 0; start < chunk.length; start += PIECE_BYTES) {
         const piece = chunk.subarray(start, start + PIECE_BYTES);
         held.set(end.bytesSince(piece));
-        parser.feed(decoder.decode(piece, { stream: true }));
+        parser.feed(lines.unified(decoder.decode(piece, { stream: true })));
         yield* ready.splice(0);
       }
     }
@@ -73,6 +74,21 @@ export async function checkJson(text: string): Promise<void> {
     if (start > 0) await new Promise((resolve) => setImmediate(resolve));
     scan.feed(bytes, start, Math.min(bytes.length, start + SCAN_SLICE_BYTES));
     if (scan.exceeded !== null) throw tooLarge(SCAN_PROBLEMS[scan.exceeded]);
+  }
+}
+
+/**
+ * Gives each line the end of a line feed, whichever it had. Behind a carriage return the parser would wait for the next character,
+ * which a server that has said all it wants does not send.
+ */
+class LineEnds {
+  #wasReturn = false;
+
+  unified(text: string): string {
+    if (text === '') return text;
+    const rest = this.#wasReturn && text.startsWith('\n') ? text.slice(1) : text;
+    this.#wasReturn = text.endsWith('\r');
+    return rest.includes('\r') ? rest.replace(/\r\n?/g, '\n') : rest;
   }
 }
 

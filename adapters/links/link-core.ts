@@ -4,7 +4,7 @@ import type { Handshake } from '../../machines/vocabulary.js';
 import type { StopReport } from './group-stop.js';
 import { handshakeError } from './handshake-error.js';
 import { ListChanges } from './list-changes.js';
-import { type Announcement, isBody, type Message } from './message.js';
+import { type Announcement, type Inquiry, isBody, type Message } from './message.js';
 import { type EraMemory, negotiate } from './negotiation.js';
 import { RequestTable } from './request-table.js';
 import type { Engine, Session } from './session.js';
@@ -172,7 +172,17 @@ export class LinkCore implements Link {
   #receive(message: Message): void {
     if (message.kind === 'announcement') this.#announced(message);
     else if (message.kind === 'answer' && this.#table.answer(message.id, message.body)) return;
+    else if (message.kind === 'inquiry' && this.#isAboutRoots(message)) this.#tellNoRoots(message.id);
     else if (this.#session?.receive(message) !== true && message.kind === 'answer') this.#foreignAnswers += 1;
+  }
+
+  /** An endpoint of the older era that asks for roots though none were declared is told that there are none. */
+  #isAboutRoots({ body }: Inquiry): boolean {
+    return body['method'] === 'roots/list' && this.#wire.pid === null && this.#agreed?.era === 'legacy';
+  }
+
+  #tellNoRoots(id: string | number): void {
+    this.#wire.push(JSON.stringify({ jsonrpc: '2.0', id, result: { roots: [] } }));
   }
 
   #announced(message: Announcement): void {

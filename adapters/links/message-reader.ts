@@ -3,7 +3,7 @@ import type { ClockPort } from '../../actors/ports.js';
 import type { GuardedResponse } from '../../actors/wire-ports.js';
 import type { HttpEndpoint } from './http-endpoint.js';
 import { checkJson, readEvents, readJson } from './http-reading.js';
-import { mediaType } from './http-status.js';
+import { mediaType, readError } from './http-status.js';
 import { type Message, readMessages } from './message.js';
 import { INFLOW_PACE, NoiseMeter } from './pace.js';
 import type { StreamPosition } from './resumption.js';
@@ -15,6 +15,8 @@ export interface ReadingSource {
   /** Whether somebody waits for what is read; see `ReadingOptions`. */
   wants(): boolean;
   readonly position: StreamPosition;
+  /** An answer of JSON holds an error that does not say what it answers, as one to what could not be read. */
+  nameless?(error: unknown): void;
 }
 
 export interface ServerEvent {
@@ -46,7 +48,10 @@ export class MessageReader {
     if (type === 'text/event-stream') {
       for await (const event of this.events(response, source)) yield* await this.messagesOf(event, source);
     } else if (type === 'application/json') {
-      yield* readMessages(await readJson(this.#endpoint.paced(response, source.abort), source));
+      const text = await readJson(this.#endpoint.paced(response, source.abort), source);
+      const messages = readMessages(text);
+      if (messages.length === 0) source.nameless?.(readError(text));
+      yield* messages;
     } else response.discard();
   }
 

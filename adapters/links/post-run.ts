@@ -46,8 +46,6 @@ export interface PostDeps {
   readonly ended: (problem: Failure) => void;
 }
 
-/** How long a stream may stay open behind the answer it was opened for, in milliseconds. */
-const LINGER_MS = 1_000;
 const METHOD_NOT_FOUND = -32_601;
 const HEADER_MISMATCH = -32_020;
 const UNSUPPORTED_PROTOCOL_VERSION = -32_022;
@@ -60,6 +58,7 @@ export class PostRun {
   readonly #post: Post;
   readonly #deps: PostDeps;
   readonly #position = new StreamPosition();
+  #hasLostSession = false;
 
   constructor(post: Post, deps: PostDeps) {
     this.#post = post;
@@ -85,8 +84,19 @@ export class PostRun {
   async #read(response: GuardedResponse): Promise<void> {
     const type = mediaType(response.header('content-type'));
     if (type === 'text/event-stream') return this.#follow(response);
-    for await (const message of this.#deps.reader.read(response, this.#source())) this.#received(message, response);
+    let error: unknown;
+    const source = {
+      ...this.#source(),
+      nameless: (its: unknown): void => {
+        error = its;
+      },
+    };
+    for await (const message of this.#deps.reader.read(response, source)) this.#received(message, response);
     if (!this.#isOpen()) return;
+    if (isBody(error) && typeof error['code'] === 'number') {
+      this.#answer(error, response);
+      return;
+    }
     const what = type === '' ? 'an answer of no type' : type;
     this.#unusable(`The server answers ${this.#post.method} with ${what}, in which there is no answer.`);
   }
@@ -98,7 +108,8 @@ export class PostRun {
         if (this.#post.abort.signal.aborted) return;
         const wasOpen = this.#isOpen();
         this.#received(message, response);
-        if (wasOpen && !this.#isOpen()) this.#linger();
+        // A server should end the stream behind the answer.
+        if (wasOpen && !this.#isOpen()) void this.#deps.endpoint.letGo(this.#post.abort);
       }
     } catch (error) {
       const problem = connectionFailure(error);
@@ -111,9 +122,12 @@ export class PostRun {
     return { abort, position: this.#position, wants: () => this.#isOpen() };
   }
 
+  /** A server may give a number back as a string (B032). */
   #received(message: Message, response: GuardedResponse): void {
-    if (message.kind === 'answer' && message.id === this.#post.id) this.#heed(message.body['error']);
-    this.#deps.received(message, response.header('mcp-session-id'));
+    const { id } = this.#post;
+    const isOwn = message.kind === 'answer' && String(message.id) === String(id);
+    if (isOwn) this.#heed(message.body['error']);
+    this.#deps.received(isOwn ? { ...message, id } : message, response.header('mcp-session-id'));
   }
 
   /** What an error says about the link, beside being the answer to one request. */
@@ -128,15 +142,6 @@ export class PostRun {
       const problem = failure('ERA_NEGOTIATION_FAILED', 'The server no longer speaks the revision that was agreed on.');
       queueMicrotask(() => this.#deps.ended(problem));
     }
-  }
-
-  /** A server should end the stream behind the answer; the connection of one that does not is let go of. */
-  #linger(): void {
-    const { endpoint } = this.#deps;
-    const { abort } = this.#post;
-    void endpoint.sleep(LINGER_MS, abort).then((isOver) => {
-      if (isOver) abort.abort();
-    });
   }
 
   /** Any status but 200. */
@@ -158,7 +163,7 @@ export class PostRun {
     } else this.#endWith(handshakeFailure(status, launch));
   }
 
-  /** An error that came beside the stream is the answer to the request, whichever id it bears. */
+  /** An error that came without a stream is the answer to the request, whichever id it bears. */
   #answer(error: object, response: GuardedResponse): void {
     const { id } = this.#post;
     this.#received({ kind: 'answer', id, body: { jsonrpc: '2.0', id, error } }, response);
@@ -190,8 +195,9 @@ export class PostRun {
       const { lastEventId } = this.#position;
       if (lastEventId === null || this.#deps.isModern() || this.#position.isHopeless) break;
       if (!(await endpoint.sleep(this.#position.nextDelayMs(), abort))) return;
-      if (await this.#takeUp(lastEventId)) break;
+      const isLast = await this.#takeUp(lastEventId);
       if (!this.#isOpen()) return;
+      if (isLast) break;
     }
     const problem = failure(
       'LINK_LOST',
@@ -199,6 +205,8 @@ export class PostRun {
     );
     if (this.#deps.isHandshake) this.#deps.ended(this.#done(problem));
     else this.#deps.dropped(this.#done(problem));
+    // The next request would only be told the same.
+    if (this.#hasLostSession) this.#deps.ended(sessionGone('HTTP 404'));
   }
 
   /** One attempt; true when another one makes no sense. */
@@ -208,6 +216,7 @@ export class PostRun {
       const isStream = response.status === 200 && mediaType(response.header('content-type')) === 'text/event-stream';
       if (isStream) await this.#follow(response);
       else response.discard();
+      this.#hasLostSession = response.status === 404 && this.#deps.hasSession;
       return !isStream && response.status < 500 && response.status !== 429;
     } catch (error) {
       if (connectionFailure(error).code === 'MESSAGE_TOO_LARGE') throw error;
@@ -222,8 +231,7 @@ export class PostRun {
   }
 
   #sessionGone(status: number): void {
-    const how = status === 404 ? 'HTTP 404' : `HTTP ${status}, although 404 is meant`;
-    this.#endWith(failure('SESSION_EXPIRED', `The server has forgotten the session (${how}).`));
+    this.#endWith(sessionGone(status === 404 ? 'HTTP 404' : `HTTP ${status}, although 404 is meant`));
   }
 
   #unusable(message: string): void {
@@ -242,3 +250,5 @@ export class PostRun {
     return problem;
   }
 }
+
+const sessionGone = (how: string): Failure => failure('SESSION_EXPIRED', `The server has forgotten the session (${how}).`);

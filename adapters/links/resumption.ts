@@ -4,6 +4,8 @@ export const RESUME = {
   attemptsMax: 5,
   /** Where the server does not say how long to wait. Doubled with every attempt that brings nothing. */
   delayMs: 1_000,
+  /** Whatever the server says: a stream that ends at once would be asked for in a circle. */
+  delayMsMin: 250,
   delayMsMax: 60_000,
 } as const;
 
@@ -33,7 +35,7 @@ export class StreamPosition {
   }
 
   retry(delayMs: number): void {
-    this.#retryMs = Math.min(delayMs, RESUME.delayMsMax);
+    this.#retryMs = Math.min(Math.max(delayMs, RESUME.delayMsMin), RESUME.delayMsMax);
   }
 
   /** An event was read. */

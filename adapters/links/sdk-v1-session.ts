@@ -16,7 +16,7 @@ const INSTALL = "npm install @modelcontextprotocol/sdk@^1.32.0, or leave out `en
 
 type Sdk = typeof SdkV1;
 
-/** Loads the peer; rejects with `INITIALIZE_FAILED` when it is not installed or does not load. */
+/** Loads the peer; rejects with `ENGINE_MISSING` when it is not installed or does not load. */
 export async function loadSdkV1(
   load: () => Promise<Sdk> = () => import('@modelcontextprotocol/sdk/client/index.js'),
 ): Promise<Sdk> {
@@ -24,7 +24,7 @@ export async function loadSdkV1(
     return await load();
   } catch (cause) {
     const message = 'The engine "sdk" needs the package @modelcontextprotocol/sdk, which cannot be loaded.';
-    throw supervisorError('INITIALIZE_FAILED', message, { hint: INSTALL, cause });
+    throw supervisorError('ENGINE_MISSING', message, { hint: INSTALL, cause });
   }
 }
 

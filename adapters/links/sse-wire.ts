@@ -2,7 +2,7 @@ import { type Failure, failure, SupervisorError, supervisorError } from '../../a
 import type { HttpLaunch } from '../../actors/ports.js';
 import type { GuardedResponse } from '../../actors/wire-ports.js';
 import type { StopReport } from './group-stop.js';
-import { HttpEndpoint, type HttpWireDeps } from './http-endpoint.js';
+import { type EndpointRequest, HttpEndpoint, type HttpWireDeps, NOTICE_TIMEOUT_MS } from './http-endpoint.js';
 import { authFailure, connectionFailure, earlyFailure, handshakeFailure, mediaType, requestFailure } from './http-status.js';
 import type { Body, Message } from './message.js';
 import { MessageReader } from './message-reader.js';
@@ -10,6 +10,13 @@ import { StreamPosition } from './resumption.js';
 import { cancelledFrame, type Wire, type WireEvents } from './wire.js';
 
 const URL_LENGTH_MAX = 8_192;
+
+/** One message on its way. */
+interface Sending {
+  readonly abort: AbortController;
+  /** Aborted when it is over, for whoever waits for that. */
+  readonly over: AbortController;
+}
 
 /**
  * HTTP with SSE as of 2024-11-05: one stream of events on which everything arrives, and messages sent by POST to the address
@@ -24,6 +31,8 @@ export class SseWire implements Wire {
   readonly #endpoint: HttpEndpoint;
   readonly #reader: MessageReader;
   readonly #stream = new AbortController();
+  /** The requests that the server has not accepted yet, by id. */
+  readonly #sendings = new Map<string | number, Sending>();
   readonly #up: Promise<void>;
   #isUp: () => void = () => undefined;
   /** Where messages are sent; null before the server has said so. */
@@ -58,8 +67,9 @@ export class SseWire implements Wire {
     if (isRequest) return this.request(frame, id, method);
     const refused = this.#endpoint.refusal();
     if (refused !== null) return refused;
-    const told = this.#post(frame, 'a notification');
-    if (method === 'notifications/initialized') this.#initialized = told;
+    const isInitialized = method === 'notifications/initialized';
+    const told = isInitialized ? this.#post(frame, 'a notification', new AbortController()) : this.#notify(frame);
+    if (isInitialized) this.#initialized = told;
     told.catch(() => undefined);
     return null;
   }
@@ -67,10 +77,14 @@ export class SseWire implements Wire {
   request(frame: string, id: string | number, method: string): Failure | null {
     const refused = this.#endpoint.refusal();
     if (refused !== null) return refused;
-    this.#post(frame, method).catch((error: unknown) => {
-      if (!this.#isOver) this.#events.dropped(id, connectionFailure(error));
-    });
+    void this.#ask(frame, id, method);
     return null;
+  }
+
+  /** The request itself may still wait to be accepted; a server that does not must not cost a connection for each. */
+  cancel(requestId: string, reason: string): Promise<void> {
+    this.#sendings.get(requestId)?.abort.abort();
+    return this.#notify(cancelledFrame(requestId, reason));
   }
 
   async agreed(): Promise<void> {
@@ -81,10 +95,6 @@ export class SseWire implements Wire {
       throw error;
     }
     this.#hasAgreed = true;
-  }
-
-  cancel(requestId: string, reason: string): Promise<void> {
-    return this.#post(cancelledFrame(requestId, reason), 'a notification');
   }
 
   async restart(): Promise<void> {
@@ -136,18 +146,42 @@ export class SseWire implements Wire {
   }
 
   #deliver(message: Message): void {
-    if (!this.#isOver) this.#events.message(message);
+    if (this.#isOver) return;
+    const sending = message.kind === 'answer' ? this.#sendings.get(message.id) : undefined;
+    if (sending !== undefined) void this.#endpoint.letGo(sending.abort, sending.over);
+    this.#events.message(message);
+  }
+
+  async #ask(frame: string, id: string | number, method: string): Promise<void> {
+    const sending: Sending = { abort: new AbortController(), over: new AbortController() };
+    this.#sendings.set(id, sending);
+    try {
+      await this.#post(frame, method, sending.abort);
+    } catch (error) {
+      if (!this.#isOver && !sending.abort.signal.aborted) this.#events.dropped(id, connectionFailure(error));
+    } finally {
+      this.#sendings.delete(id);
+      sending.over.abort();
+    }
+  }
+
+  #notify(frame: string): Promise<void> {
+    return this.#post(frame, 'a notification', new AbortController(), { headersTimeoutMs: NOTICE_TIMEOUT_MS });
   }
 
   /** Settles when the server has taken the message; its answer to a request comes on the stream. */
-  async #post(frame: string, what: string): Promise<void> {
+  async #post(
+    frame: string,
+    what: string,
+    abort: AbortController,
+    timeout: Pick<EndpointRequest, 'headersTimeoutMs'> = {},
+  ): Promise<void> {
     const url = this.#messagesUrl;
     if (url === null || this.#isOver) throw supervisorError('LINK_LOST', 'The link is closed.');
-    const abort = new AbortController();
     this.#endpoint.track(abort);
     try {
       const headers = { 'content-type': 'application/json' };
-      const response = await this.#endpoint.send({ method: 'POST', url, headers, body: frame, abort });
+      const response = await this.#endpoint.send({ ...timeout, method: 'POST', url, headers, body: frame, abort });
       const { status } = response;
       response.discard();
       if (status >= 200 && status < 300) return;

@@ -4,7 +4,7 @@ import type { GuardedResponse } from '../../actors/wire-ports.js';
 import type { Handshake } from '../../machines/vocabulary.js';
 import { followAnnouncements } from './announcement-stream.js';
 import type { StopReport } from './group-stop.js';
-import { HttpEndpoint, type HttpWireDeps } from './http-endpoint.js';
+import { type EndpointRequest, HttpEndpoint, type HttpWireDeps, NOTICE_TIMEOUT_MS } from './http-endpoint.js';
 import { connectionFailure, earlyFailure, handshakeFailure, requestFailure } from './http-status.js';
 import { type Body, isBody, type Message } from './message.js';
 import { MessageReader } from './message-reader.js';
@@ -14,6 +14,9 @@ import { cancelledFrame, type Wire, type WireEvents } from './wire.js';
 
 /** How long the server is given to end its session, in milliseconds. */
 const DELETE_TIMEOUT_MS = 2_000;
+/** Without one, as long as whoever asked waits. */
+type Timeout = Pick<EndpointRequest, 'headersTimeoutMs'>;
+
 const ACCEPT = 'application/json, text/event-stream';
 /** Longer than any in use; what is longer is no session. */
 const SESSION_LENGTH_MAX = 4_096;
@@ -72,8 +75,9 @@ export class StreamableHttpWire implements Wire {
     if (isModern) return null;
     const refused = this.#endpoint.refusal();
     if (refused !== null) return refused;
-    const told = this.#tell(frame);
-    if (method === 'notifications/initialized') this.#initialized = told;
+    const isInitialized = method === 'notifications/initialized';
+    const told = this.#tell(frame, isInitialized ? {} : { headersTimeoutMs: NOTICE_TIMEOUT_MS });
+    if (isInitialized) this.#initialized = told;
     told.catch(() => undefined);
     return null;
   }
@@ -98,7 +102,7 @@ export class StreamableHttpWire implements Wire {
 
   async cancel(requestId: string, reason: string): Promise<void> {
     if (!this.#withdraw(requestId) || this.#agreed?.era !== 'legacy') return;
-    await this.#tell(cancelledFrame(requestId, reason));
+    await this.#tell(cancelledFrame(requestId, reason), { headersTimeoutMs: NOTICE_TIMEOUT_MS });
   }
 
   async restart(): Promise<void> {
@@ -165,7 +169,16 @@ export class StreamableHttpWire implements Wire {
   #deliver(message: Message): void {
     // A server of the newer era has no requests of its own.
     if (message.kind === 'inquiry' && this.#agreed?.era === 'modern') return;
+    if (message.kind === 'answer') this.#answeredElsewhere(message.id);
     this.#events.message(message);
+  }
+
+  /** Some servers answer a request on another stream than its own, and leave that open. */
+  #answeredElsewhere(id: string | number): void {
+    const post = this.#posts.get(id);
+    if (post === undefined || post.isAnswered) return;
+    post.isAnswered = true;
+    void this.#endpoint.letGo(post.abort);
   }
 
   #openSession(result: Body, sessionId: string | null): void {
@@ -184,12 +197,12 @@ export class StreamableHttpWire implements Wire {
   }
 
   /** Sends what has no answer. Whatever a server says to that, as long as it accepts, is read by nobody (B136). */
-  async #tell(frame: string): Promise<void> {
+  async #tell(frame: string, timeout: Timeout): Promise<void> {
     const abort = new AbortController();
     this.#endpoint.track(abort);
     const hasSession = this.#sessionId !== null;
     try {
-      const response = await this.#send('POST', abort, { accept: ACCEPT }, frame);
+      const response = await this.#send('POST', abort, { accept: ACCEPT }, frame, timeout);
       const { status } = response;
       response.discard();
       if (status >= 200 && status < 300) return;
@@ -225,8 +238,10 @@ export class StreamableHttpWire implements Wire {
     abort: AbortController,
     headers: Readonly<Record<string, string>>,
     body?: string,
+    timeout: Timeout = {},
   ): Promise<GuardedResponse> {
     return this.#endpoint.send({
+      ...timeout,
       method,
       url: this.#launch.url,
       abort,

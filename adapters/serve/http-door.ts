@@ -68,6 +68,9 @@ export async function openHttpDoor(options: HttpDoorOptions): Promise<HttpDoor> 
   // Who wants to be asked for its body first is asked for it only once it has shown its token.
   server.on('checkContinue', (request, response) => serve(request, response, () => response.writeContinue()));
 
+  // Node would answer this one by itself, unauthorised.
+  server.on('checkExpectation', (request, response) => serve(request, response, () => undefined));
+
   const unfollow = isDirect ? followTools(workspace, clock, () => mcp.announceTools()) : () => undefined;
   return {
     port,

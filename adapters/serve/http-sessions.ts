@@ -23,6 +23,8 @@ interface Session {
   readonly calls: OpenCalls;
   /** Requests that are being answered, the stream of notices included. */
   requests: number;
+  /** The ids of those among them that have one. */
+  readonly ids: Set<unknown>;
   usedAtMs: number;
   timer: unknown;
 }
@@ -77,7 +79,7 @@ export class HttpSessions {
       sessionIdGenerator: nonce,
       onsessioninitialized: (id) => void this.#sessions.set(id, session),
     });
-    const session: Session = { transport, mcp, calls, requests: 0, usedAtMs: clock.now(), timer: undefined };
+    const session: Session = { transport, mcp, calls, requests: 0, ids: new Set(), usedAtMs: clock.now(), timer: undefined };
     transport.onclose = () => {
       clock.clearTimeout(session.timer);
       if (transport.sessionId !== undefined) this.#sessions.delete(transport.sessionId);
@@ -99,11 +101,17 @@ export class HttpSessions {
 
   async #answer(id: string, session: Session, request: Request, message: unknown): Promise<Response> {
     const { clock } = this.#deps;
+    const asked = requestIdIn(message);
+    // The answer to the one would go to the other, and nobody would ever answer the one.
+    if (asked !== null && session.ids.has(asked))
+      return answerError(400, -32_600, 'A request with this id is open in the session');
+    if (asked !== null) session.ids.add(asked);
     clock.clearTimeout(session.timer);
     session.requests += 1;
     session.usedAtMs = clock.now();
     const leave = (): void => {
       session.requests -= 1;
+      session.ids.delete(asked);
       session.usedAtMs = clock.now();
       this.#rest(id, session);
     };
@@ -135,6 +143,12 @@ export class HttpSessions {
   }
 }
 
+/** The id of a request; null for what asks for no answer. */
+function requestIdIn(message: unknown): unknown {
+  if (typeof message !== 'object' || message === null || !('method' in message) || !('id' in message)) return null;
+  return message.id;
+}
+
 /** The same response; `over` is called once: when its body has ended, is not wanted any more, or the client has gone away. */
 function whenOver(response: Response, gone: AbortSignal, over: () => void): Response {
   if (response.body === null) {
@@ -161,7 +175,10 @@ function whenOver(response: Response, gone: AbortSignal, over: () => void): Resp
       gone.addEventListener('abort', leave, { once: true });
     },
     pull: async (controller) => {
-      const { done, value } = await reader.read();
+      const { done, value } = await reader.read().catch((error: unknown) => {
+        end();
+        throw error;
+      });
       if (isOver) return;
       if (!done) return controller.enqueue(value);
       end();

@@ -45,7 +45,7 @@ const DIRECT_INSTRUCTIONS =
 export function createMcpServer(surface: Surface, { era, calls, session }: ServedClient): McpServer {
   const { workspace, info, isDirect } = surface;
   const mcp = new McpServer(info, {
-    capabilities: { tools: isDirect ? { listChanged: true } : {} },
+    capabilities: { tools: { listChanged: isDirect } },
     instructions: isDirect ? DIRECT_INSTRUCTIONS : workspace.gateway.instructions,
     inputRequired: { legacyShim: false },
   });

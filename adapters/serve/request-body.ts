@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream';
 import { JsonScan } from '../shared/json-scan.js';
+import { hasDuplicateKey } from './duplicate-keys.js';
 import type { Refusal } from './request-guard.js';
 
 /** What a parser is spared; the gateway has bounds of its own for arguments. */
@@ -21,16 +22,25 @@ export async function readMessage(stream: Readable, declaredBytes: number, bytes
     if (scan.exceeded !== null) return refused(400, -32_600, 'The message nests too deep or has too many values');
     chunks.push(chunk);
   }
-  const message = parsed(chunks);
-  if (message === undefined) return refused(400, -32_700, 'Parse error');
+  const text = decoded(chunks);
+  const message = text === undefined ? undefined : parsed(text);
+  if (text === undefined || message === undefined) return refused(400, -32_700, 'Parse error');
+  if (hasDuplicateKey(text)) return refused(400, -32_600, 'A key stands twice in one object');
   if (typeof message !== 'object' || message === null || Array.isArray(message))
     return refused(400, -32_600, 'One message a request, as a JSON object');
   return { message };
 }
 
-function parsed(chunks: readonly Uint8Array[]): unknown {
+function decoded(chunks: readonly Uint8Array[]): string | undefined {
   try {
-    const text = new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks));
+    return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks));
+  } catch {
+    return undefined;
+  }
+}
+
+function parsed(text: string): unknown {
+  try {
     return JSON.parse(text);
   } catch {
     return undefined;

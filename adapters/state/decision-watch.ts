@@ -39,6 +39,11 @@ export function createDecisionWatch(store: Store, clock: ClockPort): DecisionWat
     return isNew;
   };
 
+  /** What was noted may have been undone, and then the next one to decide takes the same number. */
+  const doubt = (): void => {
+    if (known !== null) known = { ...known, revision: Number.NaN };
+  };
+
   const isUnread = (): boolean => known === null;
 
   const look = async (): Promise<void> => {
@@ -59,19 +64,17 @@ export function createDecisionWatch(store: Store, clock: ClockPort): DecisionWat
       if (isUnread()) note(revision);
     },
     async decide(work) {
-      let isNew = false;
-      const decided = store.write(
-        (connection) => {
-          work(connection);
-          const revision = revisionOf(connection);
-          connection.run("UPDATE facts SET value = value + 1 WHERE name = 'revision'");
-          isNew = note(revision, revision + 1);
-        },
-        { durable: true },
-      );
-      await decided.finally(() => {
-        if (isNew) tell();
+      const write = (connection: Connection): boolean => {
+        work(connection);
+        const revision = revisionOf(connection);
+        connection.run("UPDATE facts SET value = value + 1 WHERE name = 'revision'");
+        return note(revision, revision + 1);
+      };
+      const isNew = await store.write(write, { durable: true }).catch((error: unknown) => {
+        doubt();
+        throw error;
       });
+      if (isNew) tell();
     },
     watch(changed) {
       // Its own function each time, so that one that is given twice is called twice and closed one by one.

@@ -1,3 +1,4 @@
+import { pathToFileURL } from 'node:url';
 import type Libsql from 'libsql';
 
 export type Value = string | number | null;
@@ -15,11 +16,14 @@ export interface Connection {
   close(): void;
 }
 
-/** Opens a file that exists. libsql is loaded by the first call, some 40 ms. */
+/** Opens a file that exists; throws where there is none. libsql is loaded by the first call, some 40 ms. */
 export async function openConnection(path: string): Promise<Connection> {
   const { default: Database } = await import('libsql');
-  return wrap(new Database(path, { timeout: 0 }));
+  return wrap(new Database(existing(path), { timeout: 0 }));
 }
+
+/** A plain path would make a file that others may read where somebody has removed ours (https://www.sqlite.org/uri.html). */
+const existing = (path: string): string => `${pathToFileURL(path).href}?mode=rw`;
 
 function wrap(database: Libsql.Database): Connection {
   const prepared = new Map<string, Libsql.Statement>();
@@ -49,7 +53,7 @@ const CHECKPOINT = 'PRAGMA wal_checkpoint(PASSIVE)';
  */
 export async function checkpoint(path: string): Promise<void> {
   const { default: Database } = await import('libsql/promise');
-  const database = new Database(path, { timeout: 0 });
+  const database = new Database(existing(path), { timeout: 0 });
   try {
     await (database.exec(CHECKPOINT) as Promise<void>);
   } finally {

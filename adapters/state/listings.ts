@@ -42,6 +42,19 @@ export function createListings(store: Store, { clock, log, listingCharsMax = CHA
     const id = await store.write((db) =>
       Number(db.get('INSERT INTO listings (key, used_at, head) VALUES (?, ?, ?) RETURNING id', key, clock.epoch(), head)?.['id']),
     );
+    try {
+      await fill(key, id, metadata);
+    } catch (error) {
+      // A server could otherwise fill the disk with lists that are too long to be kept.
+      await store.write((db) => db.run('DELETE FROM listings WHERE id = ?', id)).catch(() => undefined);
+      throw error;
+    } finally {
+      // Whether or not there is room to be made, the lists are kept now, or are not.
+      await tidy(store, clock.epoch(), listingCharsMax).catch(() => undefined);
+    }
+  };
+
+  const fill = async (key: string, id: number, metadata: Metadata): Promise<void> => {
     let [chars, at] = [0, 0];
     for (const chunk of chunksOf(metadata)) {
       chars += chunk.length;
@@ -61,8 +74,6 @@ export function createListings(store: Store, { clock, log, listingCharsMax = CHA
       const sql = 'UPDATE listings SET is_complete = 1, chunks = ?, chars = ?, used_at = ? WHERE id = ?';
       if (db.run(sql, at, chars, clock.epoch(), id) === 0) throw new Error('the lists took too long to write');
     });
-    // They are kept now, whether or not there is room to be made.
-    await tidy(store, clock.epoch(), listingCharsMax).catch(() => undefined);
   };
 
   const find = (key: string): Promise<Found | null> =>

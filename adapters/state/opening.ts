@@ -10,6 +10,7 @@ import {
   makeSafeDirectory,
   moveAside,
   putInPlace,
+  removeFiles,
   removeStarting,
 } from './safe-place.js';
 import { migrate, migrateEmpty, schemaOf } from './schema.js';
@@ -54,7 +55,11 @@ export async function openPlace(place: Place, isWanted: boolean): Promise<Opened
   }
   const identity = identityOf(path);
   if (identity === null) return 'replaced';
-  const connection = await openConnection(path);
+  const connection = await openConnection(path).catch((error: unknown) => {
+    if (identityOf(path) === identity) throw error;
+    return null;
+  });
+  if (connection === null) return 'replaced';
   try {
     const version = schemaOf(connection, path, migrations.length);
     connection.execute(`PRAGMA synchronous = NORMAL; ${PRAGMAS}`);
@@ -87,6 +92,8 @@ async function makePlace({ path, migrations }: Place): Promise<void> {
     connection.close();
   }
   await flushFile(draft);
+  // A log that a removed database left behind would be played into the new one: what it decided must not come back.
+  await removeFiles(SIDE_FILES.map((suffix) => path + suffix));
   await putInPlace(draft, path);
 }
 

@@ -100,7 +100,12 @@ export async function putInPlace(draft: string, path: string): Promise<void> {
 /** Removes what a process that was ended in the midst of it has left. */
 export async function removeStarting(path: string): Promise<void> {
   const names = await readdir(dirname(path));
-  for (const name of names.filter((one) => one.startsWith(basename(path)))) await rm(join(dirname(path), name), { force: true });
+  await removeFiles(names.filter((name) => name.startsWith(basename(path))).map((name) => join(dirname(path), name)));
+}
+
+/** Removes those of them that there are. */
+export async function removeFiles(paths: readonly string[]): Promise<void> {
+  for (const path of paths) await rm(path, { force: true });
 }
 
 /** Moves a file and those that belong to it out of the way, and removes the oldest of what was moved before. */
@@ -114,7 +119,7 @@ export async function moveAside(path: string, suffixes: readonly string[], epoch
   const sets = [...new Set(asides.map((name) => /^\d+(\.\d+)?/.exec(name.slice(stem.length))?.[0] ?? ''))];
   const oldest = sets.filter((set) => set !== '').sort((a, b) => Number(a) - Number(b));
   for (const set of oldest.slice(0, Math.max(0, oldest.length - kept))) {
-    for (const suffix of ['', ...suffixes]) await rm(join(dir, stem + set + suffix), { force: true });
+    await removeFiles(['', ...suffixes].map((suffix) => join(dir, stem + set + suffix)));
   }
   return target;
 }

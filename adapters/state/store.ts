@@ -24,6 +24,7 @@ const BUSY_TIMEOUT_MS = 5_000;
 /** Then the log holds about 1 MB: a chunk of a listing is the most that one write brings. */
 const WRITES_A_CHECKPOINT = 16;
 const REPAIRS_MAX = 2;
+const OPENINGS_MAX = 100;
 
 /**
  * SQLite in `<dir>/state.db`, shared with other processes: opened when first needed, and again when the file was replaced.
@@ -129,7 +130,9 @@ export class Store {
 
   async #attempt<T>(isWanted: boolean, work: Work<T>): Promise<{ readonly value: T } | null> {
     let open = this.#open();
-    while (open === null) {
+    for (let openings = 0; open === null; openings += 1) {
+      // Where a file is another one at each look, as on some disks of other machines, nothing could ever be told apart.
+      if (openings === OPENINGS_MAX) throw supervisorError('STORE_FAILED', `"${this.path}" keeps being replaced`);
       if ((await this.#openOnce(isWanted)) === 'absent' && !isWanted) return null;
       open = this.#open();
     }

@@ -129,6 +129,23 @@ export function hastyClock(): { clock: ClockPort; delays: number[] } {
   return { clock: { ...systemClock, setTimeout }, delays };
 }
 
+/** The system's clock, on which one delay is over when that is said, and not before. */
+export function heldClock(heldMs: number): { clock: ClockPort; expire: () => void } {
+  const held = new Set<unknown>();
+  const setTimeout: ClockPort['setTimeout'] = (fire, delayMs) => {
+    if (delayMs !== heldMs) return systemClock.setTimeout(fire, delayMs);
+    held.add(fire);
+    return fire;
+  };
+  const clearTimeout: ClockPort['clearTimeout'] = (timer) => {
+    if (!held.delete(timer)) systemClock.clearTimeout(timer);
+  };
+  const expire = (): void => {
+    for (const fire of held) (fire as () => void)();
+  };
+  return { clock: { ...systemClock, setTimeout, clearTimeout }, expire };
+}
+
 export const launchAt = (url: string, transport: 'http' | 'sse' = 'http', headers = {}): HttpLaunch => ({
   transport,
   url,
@@ -154,7 +171,8 @@ export async function startModern(legacy: 'stateless' | 'reject'): Promise<Moder
   return { url: `${await listen(server)}/mcp`, aborted, announce: () => handler.notify.toolsChanged() };
 }
 
-function modernServer(aborted: string[]): McpServer {
+/** A server of the newer era. Tools: echo, slow with progress, hang until it is told to stop, which it says in `aborted`. */
+export function modernServer(aborted: string[]): McpServer {
   const server = new McpServer({ name: 'modern', version: '2.0.0' }, { capabilities: { tools: { listChanged: true } } });
   // The schema's type knows no extensions.
   const mirrored: object = { type: 'string', 'x-mcp-header': 'Text' };

@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { filter, firstValueFrom, timeout } from 'rxjs';
 import { expect, vi } from 'vitest';
-import type { ServerStatus, SupervisorOptions, Workspace, WorkspaceOptions, WorkspaceStatus } from '../../actors/api.js';
+import type { ServerStatus, Supervisor, Workspace, WorkspaceOptions, WorkspaceStatus } from '../../actors/api.js';
 import { createStateDb } from '../../adapters/state/state-db.js';
 import { systemClock } from '../../adapters/system-clock.js';
-import { createSupervisor } from '../../index.js';
+import { createSupervisor, type NodeSupervisorOptions } from '../../index.js';
 import { followTimers } from './own-timers.js';
 import { countPipes, findMarked } from './stdio-harness.js';
 
@@ -33,7 +33,7 @@ export interface OpenOptions {
   /** `.mcp.json` of the workspace. */
   readonly project?: { readonly mcpServers: Readonly<Record<string, Entry>> };
   readonly workspace?: WorkspaceOptions;
-  readonly supervisor?: SupervisorOptions;
+  readonly supervisor?: NodeSupervisorOptions;
 }
 
 /** A temporary workspace with a supervisor on real files and processes. */
@@ -52,6 +52,8 @@ export interface RealWorkspace extends AsyncDisposable {
   writeProject(config: object | string): Promise<void>;
   /** Opens the workspace and waits for its first configuration. Once. */
   open(options?: OpenOptions): Promise<Workspace>;
+  /** Of the open workspace. */
+  readonly supervisor: Supervisor;
   /** Of the processes started from here that are alive. */
   readonly pids: readonly number[];
   /** Closes the supervisor, and asserts that nothing of it is left. Also done by the end of the block. */
@@ -93,7 +95,7 @@ export async function realWorkspace(): Promise<RealWorkspace> {
   await loadStateDb(home);
   const before = held();
   const timers = followTimers();
-  let close = (): Promise<void> => Promise.resolve();
+  let supervisor: Supervisor | null = null;
 
   const entry = (script: string, args: readonly string[]): Entry => ({
     command: process.execPath,
@@ -113,20 +115,23 @@ export async function realWorkspace(): Promise<RealWorkspace> {
     async open({ user, project, workspace = {}, supervisor: options = {} } = {}) {
       if (user !== undefined) await here.writeUser(user);
       if (project !== undefined) await here.writeProject(project);
-      const supervisor = createSupervisor({
+      supervisor = createSupervisor({
         ...options,
         paths: { userConfig: userFile, stateDir: join(home, 'state') },
       });
-      close = () => supervisor.close();
       const opened = await supervisor.openWorkspace(root, workspace);
       await opened.loaded;
       return opened;
+    },
+    get supervisor() {
+      if (supervisor === null) throw new Error('it is not open');
+      return supervisor;
     },
     get pids() {
       return findMarked(home).alive;
     },
     async end() {
-      await close();
+      await supervisor?.close();
       // At once: `close` has settled, and by then nothing is left.
       expect({ ...findMarked(home), timers: timers.running() }).toEqual({ alive: [], zombies: 0, timers: [] });
       // A handle that is closed gives its descriptor back a turn of the event loop later.

@@ -6,6 +6,7 @@ import { expect } from 'vitest';
 import type { Supervisor, SupervisorOptions, Workspace, WorkspaceStatus } from '../../actors/api.js';
 import { createSupervisor, ProcessPool } from '../../actors/supervisor.js';
 import { createFileConfig } from '../../adapters/config/file-config.js';
+import { createHttpPort } from '../../adapters/http/guarded-http.js';
 import { createLinkPort } from '../../adapters/links/link-port.js';
 import { createMemoryDb } from '../../adapters/memory-db.js';
 import { createNodeDigest } from '../../adapters/node-digest.js';
@@ -18,7 +19,7 @@ import { VirtualClock } from './virtual-clock.js';
 
 const fixtures = join(import.meta.dirname, '../fixtures');
 
-/** Real processes, files and pipes under a clock that moves only when told to: hours of quiet pass in a test. */
+/** Real processes, files, pipes and sockets under a clock that moves only when told to: hours of quiet pass in a test. */
 export interface TimedWorkspace extends AsyncDisposable {
   readonly clock: VirtualClock;
   readonly root: string;
@@ -36,8 +37,13 @@ export interface TimedWorkspace extends AsyncDisposable {
   untilLater(stepMs: number, holds: (status: WorkspaceStatus) => boolean): Promise<WorkspaceStatus>;
 }
 
-/** One entry of a user file: the echo server with everything allowed. `flags` are only there to be told apart. */
-export type TimedServer = { readonly lifecycle?: string; readonly idleTimeout?: number; readonly script?: string };
+/** One entry of a user file, everything of it allowed: what listens at `url`, or else a process, the echo server by default. */
+export type TimedServer = {
+  readonly lifecycle?: string;
+  readonly idleTimeout?: number;
+  readonly script?: string;
+  readonly url?: string;
+};
 
 export async function timedWorkspace(
   servers: Readonly<Record<string, TimedServer>>,
@@ -51,13 +57,21 @@ export async function timedWorkspace(
   const mcpServers = Object.fromEntries(
     Object.entries(servers).map(([id, { script = 'echo-server.mjs', ...fields }]) => [
       id,
-      { command: process.execPath, args: [join(fixtures, script), id, `--marker=${home}`], approveTools: ['*'], ...fields },
+      {
+        ...(fields.url === undefined && {
+          command: process.execPath,
+          args: [join(fixtures, script), id, `--marker=${home}`],
+        }),
+        approveTools: ['*'],
+        ...fields,
+      },
     ]),
   );
   await writeFile(userConfigFile, JSON.stringify({ mcpServers, ...settings }));
   const clock = new VirtualClock();
   const digest = createNodeDigest();
   const processes = createNodeProcessPort();
+  const http = createHttpPort({ env: {} });
   const supervisor = createSupervisor({
     seed: 1,
     ...options,
@@ -70,9 +84,11 @@ export async function timedWorkspace(
       db: createMemoryDb(),
       config: createFileConfig({ userConfigFile, hostDir: '.mcp-supervisor', env: process.env, clock, digest }),
       vet: createVet({ env: process.env, digest, marker: systemRandom.nonce() }),
-      link: createLinkPort({ process: processes, http: noHttp, clock }),
+      link: createLinkPort({ process: processes, http, clock }),
       log: { write: () => undefined },
-      close: () => processes.closeAll(),
+      close: async () => {
+        await Promise.all([processes.closeAll(), http.close()]);
+      },
     },
   });
   const workspace = await supervisor.openWorkspace(root);
@@ -103,13 +119,6 @@ export async function timedWorkspace(
     },
   };
 }
-
-const noHttp = {
-  guard: (): never => {
-    throw new Error('these servers are processes');
-  },
-  close: () => Promise.resolve(),
-};
 
 /** The system does its part in real time, and hours would pass before it has started or ended a process. */
 const isMoving = (workspace: Workspace): boolean =>

@@ -18,6 +18,8 @@ import { type Session, withWorkspace } from '../session.js';
 import { UsageError } from '../usage-error.js';
 
 const TOKEN_VARIABLE = 'MCP_SUPERVISOR_TOKEN';
+const ON_A_TERMINAL =
+  'Waiting for an MCP client on stdin: this is for a client to start. "mcp-supervisor help serve" shows how; Ctrl-C ends it.\n';
 const common = { clock: systemClock, nonce: unguessable };
 
 /**
@@ -36,7 +38,7 @@ export function serveCommand(io: Io, flags: Flags): Promise<number> {
         info: { name: 'mcp-supervisor', version: packageRoot().version },
         isDirect: direct,
       };
-      if (http === undefined || token === null) return await serveStdio(io, surface);
+      if (http === undefined || token === null) return await serveStdio(session, surface);
       return await serveHttp(session, surface, http, token);
     } finally {
       quiet();
@@ -44,7 +46,8 @@ export function serveCommand(io: Io, flags: Flags): Promise<number> {
   });
 }
 
-async function serveStdio({ stdin, stdout, interrupted }: Io, surface: Surface): Promise<number> {
+async function serveStdio({ io: { stdin, stdout, interrupted }, complain }: Session, surface: Surface): Promise<number> {
+  if (stdin.isTTY === true) await complain(ON_A_TERMINAL);
   const door = openStdioDoor({ ...surface, ...common, input: stdin, output: stdout });
   try {
     await unlessAborted(interrupted, door.ended);
