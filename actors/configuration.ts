@@ -11,7 +11,7 @@ export interface JudgedConfig {
   readonly verdict: ConfigVerdict;
   readonly definitions: ReadonlyMap<CandidateKey, ServerDefinition>;
   readonly candidates: readonly Candidate[];
-  /** Of every layer that counts. */
+  /** Of every valid layer; those of a workspace count only as long as it is trusted. */
   readonly rules: readonly PolicyRule[];
   /** `null` when the user's file is absent or was rejected. */
   readonly settings: UserSettings | null;
@@ -35,10 +35,7 @@ export function judgeConfig(
     verdict,
     definitions,
     candidates: [...definitions.values()].map(candidateOf),
-    rules: [
-      ...(settings?.toolPolicies ?? []),
-      ...valid.filter(counts).flatMap(({ servers }) => servers.flatMap(({ policies }) => policies)),
-    ],
+    rules: [...(settings?.toolPolicies ?? []), ...valid.flatMap(({ servers }) => servers.flatMap(({ policies }) => policies))],
     settings,
     errors: readings.filter(counts).flatMap(({ errors }) => errors),
     // What an untrusted workspace gets wrong has no effect, but its owner wants to know.

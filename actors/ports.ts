@@ -95,7 +95,10 @@ export interface DbPort {
   /** By header name: which value was given, and for which endpoint. `owner` names one server of one layer. */
   credentials(owner: string): Promise<ReadonlyMap<string, CredentialOrigin>>;
   saveCredentials(owner: string, credentials: ReadonlyMap<string, CredentialOrigin>): Promise<void>;
-  /** 256 random bits, made once: keys the digests kept here, so that a stolen store tells no short secret. */
+  /**
+   * 256 random bits, made once: keys the digests kept here, so that those of two stores cannot be compared and none can be
+   * looked up in a table. It lies beside them: who has the store can still try out short values.
+   */
   salt(): Promise<string>;
   /** Calls back after another process changed trust or a switch. */
   watch(changed: () => void): { close(): Promise<void> };

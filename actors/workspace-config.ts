@@ -1,4 +1,5 @@
 import { switchKey } from '../machines/candidates.js';
+import { isCountedLayer } from '../machines/config-verdict.js';
 import type { CandidateKey, ServerId } from '../machines/vocabulary.js';
 import type { WorkspaceCommand } from '../machines/workspace-machine.js';
 import { type JudgedConfig, judgeConfig, limitsOf, serverOptionsOf, toolLimitOf } from './configuration.js';
@@ -55,8 +56,11 @@ export class WorkspaceConfig {
     return this.#reading;
   }
 
+  /** Those that count now: trust may have come since the layers were read, and their denials come with their servers. */
   get rules(): readonly PolicyRule[] {
-    return [...this.#tighter, ...(this.#judged?.rules ?? [])];
+    const isTrusted = this.#deps.isTrusted();
+    const read = this.#judged?.rules ?? [];
+    return [...this.#tighter, ...read.filter(({ layer }) => isCountedLayer(layer, isTrusted))];
   }
 
   definitionOf(key: CandidateKey): ServerDefinition | undefined {

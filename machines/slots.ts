@@ -2,6 +2,8 @@ import type { Ticket } from './vocabulary.js';
 
 /** A quiet server younger than this is not closed to make room: it would not have earned its start. */
 export const MIN_LEASE_AGE_MS = 5_000;
+/** How long it has to be unused. The calls that wait for a server are sent a moment after it is ready. */
+const MIN_QUIET_MS = 50;
 
 /** One live connection's right to exist, named by holder and ticket together. */
 export interface Lease {
@@ -137,7 +139,9 @@ type QuietLease = Lease & { readonly quietSinceMs: number };
 const isReclaimable = (lease: Lease): lease is QuietLease =>
   lease.quietSinceMs !== null && !lease.keepAlive && !lease.isReclaimed;
 
-const readyAtMs = (lease: Lease): number => lease.grantedAtMs + MIN_LEASE_AGE_MS;
+/** Whoever waited for a server to become quiet, or to become ready at all, comes first: it is theirs for a moment. */
+const readyAtMs = ({ grantedAtMs, quietSinceMs }: QuietLease): number =>
+  Math.max(grantedAtMs + MIN_LEASE_AGE_MS, quietSinceMs + MIN_QUIET_MS);
 
 /** Least recently used first; among equals the older lease, which stands earlier. */
 const byLastUse = (a: QuietLease, b: QuietLease): number => a.quietSinceMs - b.quietSinceMs;

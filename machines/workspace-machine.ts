@@ -115,7 +115,10 @@ const workspace = setup({
         if (ref !== undefined) enqueue.sendTo(ref, { type: 'profile.adjusted', profile });
       }
       if (JSON.stringify(options) !== JSON.stringify(context.options)) {
-        for (const ref of Object.values(context.servers)) enqueue.sendTo(ref, { type: 'options.changed', options });
+        // Who was told to leave may have left by now, and hears nothing any more.
+        const gone = new Set<string>([...context.leaving, ...removed.map(keyOf)]);
+        const heard = Object.entries(context.servers).filter(([key]) => !gone.has(key));
+        for (const [, ref] of heard) enqueue.sendTo(ref, { type: 'options.changed', options });
       }
       const leaving = removed.filter((one) => staying(one) !== undefined).map(keyOf);
       enqueue.assign({ candidates, options, revision: context.revision + 1, leaving: [...context.leaving, ...leaving] });

@@ -81,7 +81,11 @@ const rules: Record<string, (step: Step) => void> = {
     const current = (lease: Lease): Lease =>
       name(lease) === name(one) && one.kind === 'quiet' ? { ...lease, quietSinceMs: lease.quietSinceMs ?? nowMs } : lease;
     const isEligible = (lease: Lease): boolean =>
-      lease.quietSinceMs !== null && !lease.keepAlive && !lease.isReclaimed && nowMs - lease.grantedAtMs >= 5_000;
+      lease.quietSinceMs !== null &&
+      nowMs - lease.quietSinceMs >= 50 &&
+      !lease.keepAlive &&
+      !lease.isReclaimed &&
+      nowMs - lease.grantedAtMs >= 5_000;
     const isTouched = (lease: Lease): boolean => name(lease) === name(one) && (one.kind === 'busy' || one.kind === 'release');
     const eligible = before.leases
       .filter((lease) => !isTouched(lease))

@@ -87,9 +87,11 @@ describe('making room', () => {
     expect(decision).toMatchObject({ reclaims: [], recheckAtMs: null });
   });
 
-  test('makes room the moment a server falls quiet', () => {
+  test('makes room soon after a server falls quiet, and not before the calls that waited for it were sent', () => {
     const pool = ask(full('a'), 'x', 10_000).pool;
-    expect(names(markQuiet(pool, 'a', 1, 11_000).reclaims)).toBe('a');
+    const quiet = markQuiet(pool, 'a', 1, 11_000);
+    expect(quiet).toMatchObject({ reclaims: [], recheckAtMs: 11_050 });
+    expect(names(recheck(quiet.pool, 11_050).reclaims)).toBe('a');
   });
 
   test('spares a server younger than five seconds and says when to look again', () => {

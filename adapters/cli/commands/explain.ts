@@ -1,4 +1,5 @@
 import { supervisorError } from '../../../actors/errors.js';
+import type { Failure } from '../../../machines/vocabulary.js';
 import { visibleLine } from '../../shared/visible-text.js';
 import { EXIT } from '../exit-codes.js';
 import { serversNamedIn } from '../full-name.js';
@@ -34,12 +35,14 @@ function explanationText(explanation: Explanation, way: string | null): string {
     `${subject}: server ${server} of layer ${layer} is ${phase}`,
     ...shadowed.map((other) => `  layer ${other.layer} has it too: ${other.why}`),
     ...gates.map(
-      ({ gate, open, failure }) =>
-        `  ${open ? 'open' : 'shut'}  ${gate}${failure === null ? '' : `: ${failure.message} ${failure.hint ?? ''}`}`,
+      ({ gate, open, failure }) => `  ${open ? 'open' : 'shut'}  ${gate}${failure === null ? '' : `: ${inWords(failure)}`}`,
     ),
-    ...(error === null ? [] : [`  ${error.code} (${error.stage}): ${error.message} ${error.hint ?? ''}`]),
+    ...(error === null ? [] : [`  ${error.code} (${error.stage}): ${inWords(error)}`]),
     ...(way === null || way === error?.hint ? [] : [`  ${way}`]),
     ...(policy === null ? [] : [`  policy: ${policy.verdict}, by ${policy.rule}`]),
   ];
   return `${lines.map((line) => visibleLine(line).trimEnd()).join('\n')}\n`;
 }
+
+/** What is wrong, and what to do about it. */
+const inWords = ({ message, hint }: Failure): string => (hint === undefined ? message : `${message.replace(/\.$/, '')}. ${hint}`);
