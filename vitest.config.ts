@@ -9,6 +9,7 @@ export default defineConfig({
       { find: /^mcp-supervisor$/, replacement: source('index.ts') },
       { find: 'mcp-supervisor/core', replacement: source('actors/index.ts') },
       { find: 'mcp-supervisor/machines', replacement: source('machines/index.ts') },
+      { find: 'mcp-supervisor/testing', replacement: source('properties/kit/index.ts') },
     ],
   },
   test: {

@@ -12,6 +12,8 @@ const totalMs = fc.option(fc.constantFrom(0, 20, 200), { nil: undefined });
 const command = fc.oneof(
   { weight: 4, arbitrary: fc.record({ kind: fc.constant('call' as const), session, totalMs }) },
   { weight: 3, arbitrary: fc.record({ kind: fc.constantFrom('answer', 'fail', 'progress', 'abort'), at }) },
+  // A server that works on it, and says so often enough for the call to go on.
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('work' as const), at, times: fc.integer({ min: 1, max: 12 }) }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('end' as const), session }) },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant('wait' as const), ms: fc.constantFrom(0, 1, 49, 50, 99, 100, 400) }) },
   { weight: 1, arbitrary: fc.constant({ kind: 'lose' as const }) },
@@ -26,6 +28,8 @@ async function play(commands: readonly Command[]): Promise<void> {
   const { table, link, clock, call, ends, names } = kit;
   const aborts: AbortController[] = [];
   const named = (position: number): string => link.sent[position]?.id ?? '';
+  /** When each request was first seen at the server, by what it was called. */
+  const sentMs = new Map<string, number>();
   let isLost = false;
   for (const one of commands) {
     isLost ||= one.kind === 'lose';
@@ -37,7 +41,12 @@ async function play(commands: readonly Command[]): Promise<void> {
     } else if (one.kind === 'answer') link.answer(named(one.at));
     else if (one.kind === 'fail') link.fail(named(one.at));
     else if (one.kind === 'progress') link.progress(named(one.at));
-    else if (one.kind === 'abort') aborts[one.at]?.abort();
+    else if (one.kind === 'work') {
+      for (let time = 0; time < one.times; time += 1) {
+        link.progress(named(one.at));
+        await clock.run(TIMEOUT_MS - 1);
+      }
+    } else if (one.kind === 'abort') aborts[one.at]?.abort();
     else if (one.kind === 'end') table.endSession(one.session);
     else if (one.kind === 'wait') await clock.run(one.ms);
     else table.failAll(failure('LINK_LOST', 'gone'));
@@ -45,7 +54,14 @@ async function play(commands: readonly Command[]): Promise<void> {
     const open = aborts.length - ends.length;
     expect(table.inFlight, 'calls in flight').toBeGreaterThanOrEqual(0);
     expect(table.inFlight, 'calls in flight').toBeLessThanOrEqual(Math.min(2, open));
-    if (isLost) expect(open, 'calls open after the link was lost').toBe(0);
+    if (isLost) expect([open, clock.pending], 'calls and timers after the link was lost').toEqual([0, 0]);
+    for (const name of names()) if (!sentMs.has(String(name))) sentMs.set(String(name), clock.now());
+    for (const [name, ms] of sentMs)
+      if (clock.now() - ms >= HARD_MS)
+        expect(
+          ends.some((end) => end.startsWith(`${name} `)),
+          `the end of ${name}`,
+        ).toBe(true);
     // Nobody waits while there is room.
     if (open > table.inFlight) expect(table.inFlight, 'room that nobody uses').toBe(2);
   }

@@ -23,6 +23,7 @@ const commands: Readonly<Record<string, (server: Server, older: 0 | 1) => void>>
     server.send({ type: 'profile.adjusted', profile: { ...server.context().profile, lifecycle: 'keep-alive' } }),
   'is lazy': (server) => server.send({ type: 'profile.adjusted', profile: { ...server.context().profile, lifecycle: 'lazy' } }),
   'question comes': (server) => void (server.world.vet = { ask: `f${server.clock.now() % 3}` }),
+  'disk cannot be read': (server) => void (server.world.vet = 'throws'),
   yes: (server) => server.send({ type: 'approval.granted', fingerprint: server.context().fingerprint ?? '' }),
   no: (server) =>
     server.send({
@@ -36,6 +37,12 @@ const commands: Readonly<Record<string, (server: Server, older: 0 | 1) => void>>
   opened: (server, older) => server.send({ type: 'transport.opened', generation: server.context().generation - older, pid: 1 }),
   initialized: (server, older) =>
     server.send({ type: 'transport.initialized', generation: server.context().generation - older, handshake: aHandshake }),
+  'initialized, and announces': (server, older) =>
+    server.send({
+      type: 'transport.initialized',
+      generation: server.context().generation - older,
+      handshake: { ...aHandshake, era: 'modern' },
+    }),
   dies: (server, older) =>
     server.send({ type: 'transport.lost', generation: server.context().generation - older, failure: lost, death: true }),
   'cannot be reached': (server, older) =>
@@ -61,6 +68,7 @@ const commands: Readonly<Record<string, (server: Server, older: 0 | 1) => void>>
   'late answer': (server) => server.send({ type: 'answer.late', requestId: 'r1', answer: 'result' }),
   'list changes': (server) => server.send({ type: 'list.changed', generation: server.context().generation, kind: 'tools' }),
   'a second': (server) => server.clock.advance(1_000),
+  'the time of a probe': (server) => server.clock.advance(31_000),
   'ten minutes': (server) => server.clock.advance(600_000),
 };
 
@@ -78,6 +86,8 @@ const world = fc.record({
   slots: fc.constantFrom<'free' | 'none'>('free', 'none'),
   breaks: fc.constantFrom<'never' | 'at start' | 'at close'>('never', 'never', 'never', 'at start', 'at close'),
   probe: fc.constantFrom<'answers' | 'fails' | 'hangs'>('answers', 'answers', 'fails', 'hangs'),
+  listen: fc.constantFrom<'holds' | 'ends' | 'fails'>('holds', 'ends', 'fails'),
+  walksBreak: fc.constantFrom(false, false, false, true),
 });
 
 /** Any events in any order; `check` of the harness compares the ledger of slots and transports with the state. */
@@ -96,7 +106,7 @@ const anything = (machine: typeof serverMachine) =>
 
 /** Once the world behaves and nobody asks for anything, a server is wherever it rests, and stays there. */
 async function comesToRest(server: Server): Promise<void> {
-  Object.assign(server.world, { opens: true, closes: true, breaks: 'never', probe: 'answers', slots: 'free' });
+  Object.assign(server.world, { opens: true, closes: true, breaks: 'never', probe: 'answers', walksBreak: false, slots: 'free' });
   const { generation, ticket } = server.context();
   server.grant(ticket);
   server.send({ type: 'demand.ended' });

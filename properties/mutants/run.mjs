@@ -1,0 +1,113 @@
+/**
+ * `npm run test:mutants [-- ID…]`: first every property against the source as it is, then each planted bug against the
+ * properties that have to notice it. A bug counts as killed only by a property that found a counterexample: not by an import
+ * that fails, nor by time. Exits with 1 when one survives, and when the properties leave out too much of the charts.
+ */
+import { spawn } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { judgeTransitions } from './transitions.mjs';
+
+const here = import.meta.dirname;
+const root = join(here, '../..');
+const vitest = join(root, 'node_modules/vitest/vitest.mjs');
+const WORKERS = 2;
+/** Cases that a property tries before a bug has survived it. */
+const RUNS = process.env['MUTANT_RUNS'] ?? '1000';
+const TIME_MS_MAX = 300_000;
+const seed = process.env['FC_SEED'] ?? String(Date.now() | 0);
+
+const directory = join(here, 'bugs');
+const mutants = readdirSync(directory).flatMap((name) => JSON.parse(readFileSync(join(directory, name), 'utf8')));
+const wanted = process.argv.slice(2);
+const chosen = wanted.length === 0 ? mutants : mutants.filter(({ id }) => wanted.includes(id));
+
+/** Runs properties in a process of their own; resolves with what failed of them. */
+function run(files, env) {
+  const folder = mkdtempSync(join(tmpdir(), 'mcp-sup-mutant-'));
+  const report = join(folder, 'report.json');
+  // The bugs that the property files plant themselves would only be found once more.
+  const flags = ['--testNamePattern', '^(?!would notice)', '--reporter=json', `--outputFile=${report}`];
+  const args = [vitest, 'run', '--config', 'properties/mutants/vitest.config.ts', ...flags, ...files];
+  const child = spawn(process.execPath, args, {
+    cwd: root,
+    env: { ...process.env, FC_SEED: seed, ...env },
+    stdio: ['ignore', 'ignore', 'pipe'],
+    timeout: TIME_MS_MAX,
+  });
+  let stderr = '';
+  child.stderr.on('data', (bytes) => {
+    stderr = (stderr + String(bytes)).slice(-4_096);
+  });
+  return new Promise((resolve) => {
+    child.on('close', () => {
+      try {
+        resolve(JSON.parse(readFileSync(report, 'utf8')));
+      } catch {
+        resolve({ testResults: [], success: false, stderr });
+      }
+      rmSync(folder, { recursive: true, force: true });
+    });
+  });
+}
+
+const messages = ({ testResults }) =>
+  testResults.flatMap(({ name, message, assertionResults }) => [
+    ...assertionResults.flatMap(({ failureMessages }) =>
+      failureMessages.map((text) => ({ file: name.slice(root.length + 1), text })),
+    ),
+    ...(message ? [{ file: name, text: message }] : []),
+  ]);
+
+/** The counterexample that a property found, if that is what ended it. */
+function kill(report) {
+  const found = messages(report).flatMap(({ file, text }) => {
+    // An exploration looks at every state in one run.
+    const runs = /Property failed after (\d+) tests/.exec(text)?.[1] ?? (text.startsWith('AssertionError') ? 1 : undefined);
+    const isBroken = /\b(SyntaxError|ReferenceError)\b|does not apply/.test(text);
+    return runs === undefined || isBroken ? [] : [{ file, runs: Number(runs) }];
+  });
+  return found.sort((a, b) => a.runs - b.runs)[0];
+}
+
+async function baseline() {
+  const transitions = mkdtempSync(join(tmpdir(), 'mcp-sup-transitions-'));
+  const report = await run([], { TRANSITIONS: transitions });
+  const isCovered = judgeTransitions(transitions);
+  rmSync(transitions, { recursive: true, force: true });
+  if (report.success === true) console.log(`as it is: ${report.numPassedTests} properties hold`);
+  else
+    console.log(
+      `as it is: ${
+        report.stderr ??
+        messages(report)
+          .map(({ file, text }) => `${file}: ${text}`)
+          .join('\n')
+      }`,
+    );
+  return report.success === true && isCovered;
+}
+
+async function judge({ id, what, killers }) {
+  const report = await run(killers, { MUTANT: id, FC_RUNS: RUNS });
+  const killed = kill(report);
+  if (killed !== undefined) console.log(`mutant ${id}: killed by ${killed.file} after ${killed.runs} runs`);
+  else {
+    const why = messages(report).map(({ text }) => text.split('\n')[0])[0] ?? report.stderr ?? '';
+    console.log(`mutant ${id}: SURVIVED. ${what} ${why}`);
+  }
+  return killed !== undefined;
+}
+
+console.log(`properties: FC_SEED=${seed}`);
+const isSound = wanted.length > 0 || (await baseline());
+const queue = [...chosen];
+const verdicts = [];
+await Promise.all(
+  Array.from({ length: WORKERS }, async () => {
+    for (let next = queue.shift(); next !== undefined; next = queue.shift()) verdicts.push(await judge(next));
+  }),
+);
+console.log(`mutants: ${chosen.length}, killed: ${verdicts.filter(Boolean).length}`);
+process.exitCode = isSound && chosen.length > 0 && verdicts.every(Boolean) ? 0 : 1;
