@@ -154,7 +154,7 @@ describe('would notice', () => {
     ],
     'only an old, quiet server that need not stay is asked to close, the longest unused first': [
       'an age that is not looked at',
-      { ...real, markQuiet: (pool, ...rest) => real.markQuiet(aged(pool), ...rest) },
+      { ...real, recheck: (pool, nowMs) => real.recheck(aged(pool), nowMs) },
     ],
     'the time to look again is in the future and brings a server to close': [
       'a time to look again that has passed',

@@ -17,8 +17,8 @@ function told(steps: readonly Step[]): readonly string[] {
   const states: ('pending' | 'forgotten' | 'over')[] = [];
   const words: string[] = [];
   let isClosed = false;
-  for (const { kind, nth: any } of steps) {
-    const at = any % Math.max(1, states.length);
+  for (const { kind, nth: whichever } of steps) {
+    const at = whichever % Math.max(1, states.length);
     const state = states[at];
     if (kind === 'ask' && isClosed) words.push('refused at once');
     else if (kind === 'ask') states.push('pending');
@@ -67,8 +67,8 @@ function heard(steps: readonly Step[]): readonly string[] {
     unwatch: (id) => table.unwatch(id),
     close: () => table.close(),
   };
-  for (const { kind, nth: any } of steps) {
-    const at = any % Math.max(1, ids.length);
+  for (const { kind, nth: whichever } of steps) {
+    const at = whichever % Math.max(1, ids.length);
     take[kind](ids[at] ?? 'nobody', at);
   }
   return words;
@@ -98,8 +98,8 @@ describe('what an engine of the protocol says', () => {
           return null;
         });
         let asked = 0;
-        for (const { kind, nth: any } of script) {
-          const about = any % Math.max(1, asked);
+        for (const { kind, nth: whichever } of script) {
+          const about = whichever % Math.max(1, asked);
           if (kind === 'answered')
             transport.receive({ kind: 'answer', id: about, body: { jsonrpc: '2.0', id: about, result: {} } });
           else if (kind === 'agreed') transport.setProtocolVersion('2025-11-25');

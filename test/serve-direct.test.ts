@@ -64,7 +64,8 @@ test('a page of long descriptions ends before it is too long for a client, and h
     description: '',
     inputSchema: { type: 'object' as const, description: 'x'.repeat(name === 'c' ? 2_000_000 : 600_000) },
   }));
-  const workspace = { gateway: { tools: () => tools } } as unknown as Surface['workspace'];
+  const gateway: Partial<Surface['workspace']['gateway']> = { tools: () => tools };
+  const workspace = { gateway } as Surface['workspace'];
   const surface: Surface = { workspace, info: { name: 'served', version: '1' }, isDirect: true };
   const pages: string[] = [];
   let cursor: string | undefined;
