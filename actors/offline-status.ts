@@ -1,9 +1,10 @@
-import { type Candidate, type CandidateFacts, type CandidateVerdict, defaultSwitch, switchKey } from '../machines/candidates.js';
+import { type Candidate, type CandidateFacts, type CandidateVerdict, isSwitchedOn } from '../machines/candidates.js';
 import { type CandidateKey, candidateKey, type ServerId } from '../machines/vocabulary.js';
 import type { ServerStatus, WorkspaceStatus } from './api.js';
 import type { Catalogue } from './catalogue.js';
 import type { JudgedConfig } from './configuration.js';
-import { candidateFor } from './served-candidates.js';
+import { NOT_RUNNING } from './not-running.js';
+import { candidateFor, shadowedBy } from './served-candidates.js';
 
 type Verdicts = ReadonlyMap<CandidateKey, CandidateVerdict>;
 type Facts = Pick<CandidateFacts, 'root' | 'trusted' | 'remoteEnabled' | 'switches'>;
@@ -31,36 +32,16 @@ function serverStatus(id: ServerId, judged: JudgedConfig, verdicts: Verdicts, fa
     id,
     layer,
     file: definitions.get(key)?.file ?? null,
-    shadowed: othersOf(candidate, candidates, verdicts),
+    shadowed: shadowedBy({ candidates, verdicts }, candidate),
     transport,
     origin,
     lifecycle: definitions.get(key)?.lifecycle ?? lifecycle,
-    enabled: facts.switches.get(switchKey(candidate, facts.root)) ?? defaultSwitch(layer),
+    enabled: isSwitchedOn(candidate, facts),
     phase: 'idle',
     blockedBy: shut?.gate ?? null,
-    fingerprint: null,
-    generation: 0,
-    pid: null,
-    era: null,
-    protocolVersion: null,
-    serverInfo: null,
+    ...NOT_RUNNING,
     ...catalogue.counts(id),
-    stage: null,
     error: shut?.failure ?? null,
-    retryAtMs: null,
-    restarts: 0,
-    callsInFlight: 0,
-    cancellations: { confirmed: 0, lateAnswer: 0, unconfirmed: 0 },
-    lastClose: null,
     warnings: overLimit > 0 ? [`${overLimit} tools are past the limit and cannot be called`] : [],
   };
-}
-
-function othersOf({ id, layer }: Candidate, candidates: readonly Candidate[], verdicts: Verdicts): ServerStatus['shadowed'] {
-  return candidates
-    .filter((other) => other.id === id && other.layer !== layer)
-    .map((other) => {
-      const shut = verdicts.get(candidateKey(other.layer, id))?.shut;
-      return { layer: other.layer, why: shut?.failure.message ?? 'it waits for its approval' };
-    });
 }

@@ -1,8 +1,10 @@
-import { type Candidate, defaultSwitch, switchKey } from '../machines/candidates.js';
+import { type Candidate, isSwitchedOn } from '../machines/candidates.js';
 import { type CandidateKey, candidateKey, type LayerName, type ServerId } from '../machines/vocabulary.js';
 import type { WorkspaceContext } from '../machines/workspace-machine.js';
 
 type Stack = Pick<WorkspaceContext, 'candidates' | 'verdicts'>;
+
+import type { ServerStatus } from './api.js';
 
 /** What an id stands for now: what serves it, or what would once a person has approved it. */
 export interface Shown {
@@ -30,8 +32,7 @@ export function candidateToEnable(
   stack: Stack & Pick<WorkspaceContext, 'switches' | 'root'>,
   id: ServerId,
 ): Candidate | undefined {
-  const isOff = (one: Candidate): boolean => !(stack.switches.get(switchKey(one, stack.root)) ?? defaultSwitch(one.layer));
-  return stack.candidates.findLast((one) => one.id === id && isOff(one)) ?? candidateFor(stack, id);
+  return stack.candidates.findLast((one) => one.id === id && !isSwitchedOn(one, stack)) ?? candidateFor(stack, id);
 }
 
 /** Every id that something stands for: none whose gates are all shut. */
@@ -43,4 +44,14 @@ export function shownBy(stack: Stack): readonly Shown[] {
     const verdict = stack.verdicts.get(key);
     return verdict?.shut === null ? [{ id, layer, key, configHash, isServing: verdict.isEffective }] : [];
   });
+}
+
+/** The other layers that define what this candidate does, and why they do not serve it. */
+export function shadowedBy({ candidates, verdicts }: Stack, { id, layer }: Candidate): ServerStatus['shadowed'] {
+  return candidates
+    .filter((other) => other.id === id && other.layer !== layer)
+    .map((other) => {
+      const shut = verdicts.get(candidateKey(other.layer, id))?.shut;
+      return { layer: other.layer, why: shut?.failure.message ?? 'it waits for its approval' };
+    });
 }

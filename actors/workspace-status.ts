@@ -1,4 +1,4 @@
-import { type Candidate, defaultSwitch, switchKey } from '../machines/candidates.js';
+import { isSwitchedOn } from '../machines/candidates.js';
 import type { ServerContext } from '../machines/server-context.js';
 import { backoffDelayMs } from '../machines/server-context.js';
 import { phaseOf, type ServerSnapshot, stageOf } from '../machines/server-view.js';
@@ -13,6 +13,8 @@ import {
   type ServerId,
 } from '../machines/vocabulary.js';
 import type { Explanation, ServerStatus, WorkspaceStatus } from './api.js';
+import { NOT_RUNNING } from './not-running.js';
+import { shadowedBy } from './served-candidates.js';
 import { noChannel } from './waiters.js';
 import type { WorkspaceRuntime } from './workspace-runtime.js';
 
@@ -42,11 +44,11 @@ export function serverStatus(runtime: WorkspaceRuntime, id: ServerId): ServerSta
     id,
     layer,
     file: definition?.file ?? null,
-    shadowed: otherLayers(runtime, candidate),
+    shadowed: shadowedBy(runtime.context, candidate),
     transport,
     origin: candidate.origin ?? null,
     lifecycle,
-    enabled: isEnabled(runtime, candidate),
+    enabled: isSwitchedOn(candidate, runtime.context),
   };
   return snapshot === undefined ? { ...basics, ...brokenStatus(id) } : { ...basics, ...liveStatus(runtime, key, snapshot) };
 }
@@ -82,23 +84,12 @@ function brokenStatus(id: ServerId) {
   return {
     phase: 'failed',
     blockedBy: null,
-    fingerprint: null,
-    generation: 0,
-    pid: null,
-    era: null,
-    protocolVersion: null,
-    serverInfo: null,
+    ...NOT_RUNNING,
     tools: { ...none, skipped: [] },
     resources: none,
     resourceTemplates: none,
     prompts: none,
-    stage: null,
     error: failure('NOT_READY', `"${id}" was ended by a fault of the supervisor`, 'reload the configuration'),
-    retryAtMs: null,
-    restarts: 0,
-    callsInFlight: 0,
-    cancellations: { confirmed: 0, lateAnswer: 0, unconfirmed: 0 },
-    lastClose: null,
     warnings: [],
   } as const;
 }
@@ -133,20 +124,6 @@ function warningsOf(
     ...(overLimit > 0 ? [`${overLimit} tools are past the limit and cannot be called`] : []),
     ...(wroteStderr && handshake === null ? ['it wrote to stderr; see its log'] : []),
   ];
-}
-
-function isEnabled(runtime: WorkspaceRuntime, candidate: Candidate): boolean {
-  return runtime.context.switches.get(switchKey(candidate, runtime.root)) ?? defaultSwitch(candidate.layer);
-}
-
-function otherLayers(runtime: WorkspaceRuntime, { id, layer }: Candidate): ServerStatus['shadowed'] {
-  const { candidates, verdicts } = runtime.context;
-  return candidates
-    .filter((other) => other.id === id && other.layer !== layer)
-    .map((other) => {
-      const shut = verdicts.get(candidateKey(other.layer, id))?.shut;
-      return { layer: other.layer, why: shut?.failure.message ?? 'it waits for its approval' };
-    });
 }
 
 const isBeingAsked = (id: ServerId): Failure =>

@@ -1,34 +1,14 @@
+import { answerTo } from './echo-answers.mjs';
+
 /**
  * The workload of every leg: an MCP server on stdio that costs next to nothing, so that what is measured is the client. With
  * the argument `hang` it never answers the handshake.
  */
 const hangs = process.argv[2] === 'hang';
 
-const tools = [
-  {
-    name: 'echo',
-    description: 'Says back what it is told.',
-    inputSchema: { type: 'object', properties: { message: { type: 'string' } }, required: ['message'] },
-  },
-];
-
-const answers = {
-  initialize: ({ protocolVersion }) => ({
-    protocolVersion,
-    capabilities: { tools: {} },
-    serverInfo: { name: 'echo', version: '1.0.0' },
-  }),
-  ping: () => ({}),
-  'tools/list': () => ({ tools }),
-  'tools/call': ({ arguments: { message } }) => ({ content: [{ type: 'text', text: message }] }),
-};
-
-function handle({ id, method, params }) {
-  if (id === undefined || (hangs && method === 'initialize')) return;
-  const answer = answers[method];
-  const outcome =
-    answer === undefined ? { error: { code: -32601, message: `no method ${method}` } } : { result: answer(params ?? {}) };
-  process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', id, ...outcome })}\n`);
+function handle(message) {
+  if (message.id === undefined || (hangs && message.method === 'initialize')) return;
+  process.stdout.write(`${answerTo(message)}\n`);
 }
 
 let rest = '';

@@ -1,35 +1,10 @@
 import { createServer } from 'node:http';
+import { answerTo } from './echo-answers.mjs';
 
 /**
  * The echo server behind Streamable HTTP, of the older era: it answers with JSON, has no stream of its own, and costs next to
  * nothing, so that what is measured is the client. Prints its port; ends with its stdin.
  */
-const tools = [
-  {
-    name: 'echo',
-    description: 'Says back what it is told.',
-    inputSchema: { type: 'object', properties: { message: { type: 'string' } }, required: ['message'] },
-  },
-];
-
-const answers = {
-  initialize: ({ protocolVersion }) => ({
-    protocolVersion,
-    capabilities: { tools: {} },
-    serverInfo: { name: 'echo', version: '1.0.0' },
-  }),
-  ping: () => ({}),
-  'tools/list': () => ({ tools }),
-  'tools/call': ({ arguments: { message } }) => ({ content: [{ type: 'text', text: message }] }),
-};
-
-function answer({ id, method, params }) {
-  const known = answers[method];
-  const outcome =
-    known === undefined ? { error: { code: -32601, message: `no method ${method}` } } : { result: known(params ?? {}) };
-  return JSON.stringify({ jsonrpc: '2.0', id, ...outcome });
-}
-
 const server = createServer((request, response) => {
   if (request.method !== 'POST') return response.writeHead(405).end();
   let body = '';
@@ -40,7 +15,7 @@ const server = createServer((request, response) => {
   request.on('end', () => {
     const message = JSON.parse(body);
     if (message.id === undefined) return response.writeHead(202).end();
-    response.writeHead(200, { 'content-type': 'application/json' }).end(answer(message));
+    response.writeHead(200, { 'content-type': 'application/json' }).end(answerTo(message));
   });
 });
 server.keepAliveTimeout = 60_000;

@@ -69,6 +69,11 @@ export function switchKey(candidate: Candidate, root: string): string {
   return `${name}#${identity}#${root}`;
 }
 
+/** What a person decided for this candidate, else the position nobody has touched. */
+export function isSwitchedOn(candidate: Candidate, { root, switches }: Pick<CandidateFacts, 'root' | 'switches'>): boolean {
+  return switches.get(switchKey(candidate, root)) ?? defaultSwitch(candidate.layer);
+}
+
 /**
  * Decides for each candidate whether it may start, and for each id which one serves it: the highest whose gates are open
  * and that needs no approval or has it. Order of layers: user, plugins as given, workspace, workspace-override.
@@ -174,7 +179,7 @@ function shutGate(candidate: Candidate, facts: CandidateFacts, above: Candidate 
       'Look at what it would run; if you trust this workspace, run `mcp-supervisor trust`.',
     );
   }
-  if (!(facts.switches.get(switchKey(candidate, facts.root)) ?? defaultSwitch(layer))) {
+  if (!isSwitchedOn(candidate, facts)) {
     const text = `"${id}" of the ${layer} layer is switched off`;
     return shutFor('disabled', 'DISABLED', text, `Run \`mcp-supervisor enable ${id}\`.`);
   }
