@@ -14,7 +14,18 @@ import type {
   Stage,
   TransportKind,
 } from '../machines/vocabulary.js';
-import type { ApprovalCard, Ask, ConfigFault, Json, LogPort, PluginLayer, Ports, Progress, Question } from './ports.js';
+import type {
+  ApprovalCard,
+  Ask,
+  AskOptions,
+  ConfigFault,
+  Json,
+  LogPort,
+  PluginLayer,
+  Ports,
+  Progress,
+  Question,
+} from './ports.js';
 
 /** The types a host sees. The functions behind them: `supervisor.ts`, `workspace.ts`, `gateway.ts`. */
 
@@ -114,6 +125,8 @@ export interface Workspace {
   questions(): readonly Question[];
   /** Answers a question by its nonce. Only `'approve'` is a yes. False when no such question is open. */
   answer(nonce: string, decision: 'approve' | 'deny'): boolean;
+  /** The digest a card shows for this value: whoever pastes a secret sees whether it is the one on the card. */
+  digestOf(value: string): string;
   /** Reads the configuration now. Resolves with the status after it was taken or rejected. */
   reload(): Promise<WorkspaceStatus>;
   /** Takes effect at once, and is remembered on this computer; rejects with `STORE_FAILED` when that cannot be done. */
@@ -284,4 +297,4 @@ export interface GatewayResult {
   readonly isError?: boolean;
 }
 
-export type { ApprovalCard, Ask, ConfigFault, Json, PluginLayer, Ports, Progress, Question };
+export type { ApprovalCard, Ask, AskOptions, ConfigFault, Json, PluginLayer, Ports, Progress, Question };

@@ -300,8 +300,15 @@ export type Question =
       readonly session: string | null;
     };
 
+export interface AskOptions {
+  /** Aborted when the answer no longer matters. */
+  readonly signal: AbortSignal;
+  /** The digest a card shows for this value: tells a person who pastes a secret whether it is the one on the card. */
+  readonly digestOf: (value: string) => string;
+}
+
 /** Only `'approve'`, or an object with `decision: 'approve'`, is a yes; everything else, a rejection too, is a no. */
-export type Ask = (question: Question, options: { readonly signal: AbortSignal }) => unknown;
+export type Ask = (question: Question, options: AskOptions) => unknown;
 
 // ── links ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 

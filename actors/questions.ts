@@ -1,4 +1,4 @@
-import type { Ask, ClockPort, Question, RandomPort } from './ports.js';
+import type { Ask, AskOptions, ClockPort, DigestPort, Question, RandomPort } from './ports.js';
 
 export type Answer = 'approve' | 'deny' | 'timeout' | 'withdrawn';
 
@@ -22,6 +22,7 @@ export interface QuestionDeps {
   readonly ask: Ask | undefined;
   readonly clock: ClockPort;
   readonly random: RandomPort;
+  readonly digest: DigestPort;
 }
 
 /**
@@ -40,6 +41,9 @@ export class Questions {
   get hasChannel(): boolean {
     return this.#deps.ask !== undefined;
   }
+
+  /** As cards show it; in this process only. */
+  readonly digestOf = (value: string): string => this.#deps.digest.keyed(value);
 
   list(): readonly Question[] {
     return [...this.#open.values()].map(({ question }) => question);
@@ -61,7 +65,8 @@ export class Questions {
       };
       this.#open.set(nonce, { question, abort, settle });
       if (timeoutMs !== null) timer = clock.setTimeout(() => settle('timeout'), timeoutMs);
-      if (ask !== undefined) void hear(ask, question, abort.signal).then(settle);
+      const options = { signal: abort.signal, digestOf: this.digestOf };
+      if (ask !== undefined) void hear(ask, question, options).then(settle);
     });
     return { nonce, answer, withdraw: () => this.#open.get(nonce)?.settle('withdrawn') };
   }
@@ -79,9 +84,9 @@ export class Questions {
   }
 }
 
-async function hear(ask: Ask, question: Question, signal: AbortSignal): Promise<Answer> {
+async function hear(ask: Ask, question: Question, options: AskOptions): Promise<Answer> {
   try {
-    return isYes(await ask(question, { signal })) ? 'approve' : 'deny';
+    return isYes(await ask(question, options)) ? 'approve' : 'deny';
   } catch {
     return 'deny';
   }

@@ -68,7 +68,12 @@ export class WorkspaceRuntime {
     this.approvalTimeoutMs = deps.options.approvalTimeoutMs ?? APPROVAL_TIMEOUT_MS;
     const askableMs = deps.options.approve === undefined ? null : this.approvalTimeoutMs;
     this.catalogue = new Catalogue({ digest: ports.digest });
-    this.questions = new Questions({ ask: deps.options.approve, clock: ports.clock, random: ports.random });
+    this.questions = new Questions({
+      ask: deps.options.approve,
+      clock: ports.clock,
+      random: ports.random,
+      digest: ports.digest,
+    });
     this.waiters = new Waiters(ports.clock, WAITING_MAX, (key) => this.serverRef(key)?.send({ type: 'demand.ended' }));
     this.#slots = new WorkspaceSlots({
       slots: deps.slots,

@@ -62,6 +62,7 @@ export function createWorkspace({ runtime, calls }: SharedWorkspace, release: ()
     server: (id) => createServerHandle(runtime, calls, id, refuseClosed),
     questions: () => runtime.questions.list(),
     answer: (nonce, decision) => closing === undefined && runtime.questions.answer(nonce, decision),
+    digestOf: (value) => runtime.questions.digestOf(value),
     reload: async () => {
       refuseClosed();
       await runtime.config.reload();

@@ -5,8 +5,8 @@ import { createNodeDigest } from '../adapters/node-digest.js';
 import { createVet } from '../adapters/vet/vet.js';
 import { configFolder } from '../test/support/config-files.js';
 
-/** Stands for every secret a file or the environment may hold: each value below carries it. */
-const CANARY = 'cAnArY7';
+/** Stands for every secret a file or the environment may hold: each value below carries it. It has a credential’s shape. */
+const CANARY = 'sk-cAnArY7x9';
 
 /** Values that are wrong, odd or right for almost any field. Numbers and words stay: only texts can hold a secret. */
 const text = fc.constantFrom(

@@ -24,7 +24,7 @@ function asking(openMax = 8) {
         arguments: request,
         session: options.session,
       } as const;
-      return done(`${JSON.stringify(request)} ${String(await ask(question, { signal: options.signal }))}`);
+      return done(`${JSON.stringify(request)} ${String(await ask(question, { signal: options.signal, digestOf: String }))}`);
     },
     nonce: () => `state-${(states += 1)}`,
     now: () => 0,
@@ -75,7 +75,7 @@ test('calls that wait for an answer count as open', async () => {
 test('a question about a server is no client’s to answer: it is a no, and nobody is sent a form', async () => {
   const server = { kind: 'server', nonce: 'n', server: 'files' } as Question;
   const calls = new OpenCalls({
-    run: async (_request, { approve, signal }) => done(String(await approve?.(server, { signal }))),
+    run: async (_request, { approve, signal }) => done(String(await approve?.(server, { signal, digestOf: String }))),
     nonce: () => 'state',
     now: () => 0,
     openMax: 1,

@@ -39,6 +39,7 @@ describe('the approval card', () => {
       '               "API_TOKEN" is a secret, digest 0123456789ab',
       `  files        "/repo/server.js" sha256 ${'a'.repeat(64)}`,
       '  note         downloads code at every start',
+      '  compare      type = and a value to see whether it has one of these digests',
       `  fingerprint  ${'f'.repeat(64)}`,
     ]);
   });
@@ -62,6 +63,7 @@ describe('the approval card', () => {
       '  url          "https://x.test/mcp?team=a\\u202eb"',
       '  headers      "Authorization" is a secret, digest d1',
       '               "X-A" is a secret, digest d2',
+      '  compare      type = and a value to see whether it has one of these digests',
       `  fingerprint  ${fingerprint}`,
     ]);
   });
@@ -119,13 +121,14 @@ describe('the prompt on a terminal', () => {
     return { input, prompt: createTerminalPrompt(input, output, hooks), shown: () => chunks.join(''), moments };
   }
 
-  const open = new AbortController().signal;
+  const digestOf = (value: string): string => (value === 'hunter2' ? '0123456789ab' : 'ffffffffffff');
+  const open = { signal: new AbortController().signal, digestOf };
   const times = (text: string, word: string): number => text.split(word).length - 1;
   const untilAsked = (shown: () => string, count = 1) => vi.waitFor(() => expect(times(shown(), 'approve: ')).toBe(count));
 
   test.each(['y', 'approve', ' Y ', 'Approve'])('takes %j for a yes', async (line) => {
     const { input, prompt, shown } = stage();
-    const answer = prompt.ask(question(), { signal: open });
+    const answer = prompt.ask(question(), open);
     await untilAsked(shown);
     input.write(`${line}\n`);
     expect(await answer).toBe('approve');
@@ -133,25 +136,51 @@ describe('the prompt on a terminal', () => {
 
   test.each(['', 'n', 'yes', 'true', '1', 'approve it', 'y y'])('takes %j for a no (S009)', async (line) => {
     const { input, prompt, shown } = stage();
-    const answer = prompt.ask(question(), { signal: open });
+    const answer = prompt.ask(question(), open);
     await untilAsked(shown);
     input.write(`${line}\n`);
     expect(await answer).toBe('deny');
   });
 
+  test('tells whose digest a pasted value has, without repeating it, and waits for the answer still (S025)', async () => {
+    const { input, prompt, shown, moments } = stage();
+    const answer = prompt.ask(question(), open);
+    await untilAsked(shown);
+    input.write('=hunter2\n');
+    await untilAsked(shown, 2);
+    expect(shown()).toContain('That value has the digest 0123456789ab; on this card it is "API_TOKEN".');
+    input.write('=approve\n');
+    await untilAsked(shown, 3);
+    expect(shown()).toContain('That value has the digest ffffffffffff; it is nothing on this card.');
+    expect(shown()).not.toContain('hunter2');
+    expect(times(shown(), '/usr/bin/node')).toBe(1);
+    input.write('y\n');
+    expect(await answer).toBe('approve');
+    expect(moments).toEqual(['asking', 'answered']);
+  });
+
+  test('compares nothing for the question about a call, which has no digests', async () => {
+    const { input, prompt, shown } = stage();
+    const call: Question = { kind: 'call', nonce: 'n', server: 'a', tool: 't', arguments: {}, session: null };
+    const answer = prompt.ask(call, open);
+    await untilAsked(shown);
+    input.write('=hunter2\n');
+    expect(await answer).toBe('deny');
+  });
+
   test('takes the end of input for a no, and every question after it', async () => {
     const { input, prompt, shown } = stage();
-    const answer = prompt.ask(question(), { signal: open });
+    const answer = prompt.ask(question(), open);
     await untilAsked(shown);
     input.end();
     expect(await answer).toBe('deny');
-    expect(await prompt.ask(question(), { signal: open })).toBe('deny');
+    expect(await prompt.ask(question(), open)).toBe('deny');
   });
 
   test('lets nothing that was typed before the card was shown answer it', async () => {
     const { input, prompt, shown } = stage();
     input.write('y\ny\n');
-    const answer = prompt.ask(question(), { signal: open });
+    const answer = prompt.ask(question(), open);
     await untilAsked(shown);
     input.write('n\n');
     expect(await answer).toBe('deny');
@@ -159,8 +188,8 @@ describe('the prompt on a terminal', () => {
 
   test('asks one question after the other, and one line answers one of them', async () => {
     const { input, prompt, shown, moments } = stage();
-    const first = prompt.ask(question(), { signal: open });
-    const second = prompt.ask(question({ server: 'other' }), { signal: open });
+    const first = prompt.ask(question(), open);
+    const second = prompt.ask(question({ server: 'other' }), open);
     await untilAsked(shown);
     expect(shown()).not.toContain('"other"');
     input.write('y\ny\n');
@@ -175,8 +204,8 @@ describe('the prompt on a terminal', () => {
   test('drops a withdrawn question, shown or not yet shown, and frees the terminal', async () => {
     const { prompt, shown, moments } = stage();
     const withdrawal = new AbortController();
-    const first = prompt.ask(question(), { signal: withdrawal.signal });
-    const second = prompt.ask(question(), { signal: withdrawal.signal });
+    const first = prompt.ask(question(), { signal: withdrawal.signal, digestOf });
+    const second = prompt.ask(question(), { signal: withdrawal.signal, digestOf });
     await untilAsked(shown);
     withdrawal.abort();
     expect(await Promise.all([first, second])).toEqual(['deny', 'deny']);
@@ -186,11 +215,11 @@ describe('the prompt on a terminal', () => {
 
   test('denies what is open when it is closed, and reads no further', async () => {
     const { input, prompt, shown } = stage();
-    const answer = prompt.ask(question(), { signal: open });
+    const answer = prompt.ask(question(), open);
     await untilAsked(shown);
     prompt.close();
     expect(await answer).toBe('deny');
     expect(input.listenerCount('data')).toBe(0);
-    expect(await prompt.ask(question(), { signal: open })).toBe('deny');
+    expect(await prompt.ask(question(), open)).toBe('deny');
   });
 });

@@ -39,9 +39,21 @@ function renderCard(card: ApprovalCard): string[] {
       (card.files ?? []).map(({ path, sha256 }) => `${quoted(path)} sha256 ${visibleLine(sha256)}`),
     ),
     ...rows('note', card.notes.map(visibleLine)),
+    ...rows('compare', secretsOf(card).length > 0 ? ['type = and a value to see whether it has one of these digests'] : []),
     ...rows('fingerprint', [visibleLine(card.fingerprint)]),
   ];
 }
+
+/** Which of the card's secrets have this digest, by name. The value that was compared is not repeated. */
+export function renderComparison(card: ApprovalCard, digest: string): string {
+  const names = secretsOf(card).flatMap((secret) => (secret.digest === digest ? [quoted(secret.name)] : []));
+  const found = names.length === 0 ? 'it is nothing on this card' : `on this card it is ${names.join(', ')}`;
+  return `  That value has the digest ${visibleLine(digest)}; ${found}.`;
+}
+
+/** What the card shows by its digest alone. */
+const secretsOf = ({ env = [], headers = [] }: ApprovalCard): readonly { readonly name: string; readonly digest?: string }[] =>
+  [...env, ...headers].filter(({ digest }) => digest !== undefined);
 
 function variable({ name, value, digest, highlight }: NonNullable<ApprovalCard['env']>[number]): string {
   const shown = value === undefined ? `is a secret, digest ${visibleLine(digest ?? 'unknown')}` : `= ${quoted(value)}`;

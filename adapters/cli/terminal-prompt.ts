@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline';
-import type { Ask, Question } from '../../actors/ports.js';
-import { renderQuestion } from './approval-card.js';
+import type { Ask, AskOptions, Question } from '../../actors/ports.js';
+import { renderComparison, renderQuestion } from './approval-card.js';
 import { type Input, type Io, type Output, write } from './io.js';
 
 export interface TerminalPrompt {
@@ -27,33 +27,41 @@ const LAST_LINE = {
   server: 'Start it? A yes counts for this run only. Type y or approve: ',
   call: 'Allow this call? Type y or approve: ',
 } as const;
-const YES: ReadonlySet<string> = new Set(['y', 'approve']);
+/** In front of a value that is to be compared with the digests of the card. */
+const COMPARE = '=';
+const isYes = (line: string): boolean => ['y', 'approve'].includes(line.trim().toLowerCase());
 
 /**
  * Asks on a terminal, one question at a time. Only `y` or `approve`, typed after the whole card was shown, is a yes for
- * the question on the screen; any other line, the end of input, a withdrawn question and a closed prompt are a no.
+ * the question on the screen; any other line, the end of input, a withdrawn question and a closed prompt are a no. A line
+ * that begins with `=` answers nothing: it is told whose digest on the card the rest of it has, and the question stays.
  */
 export function createTerminalPrompt(input: Input, output: Output, hooks: PromptOptions): TerminalPrompt {
   const closing = new AbortController();
   let waiting = 0;
   let last: Promise<unknown> = Promise.resolve();
 
-  const answer = async (question: Question, signal: AbortSignal): Promise<'approve' | 'deny'> => {
+  const answer = async (question: Question, { signal, digestOf }: AskOptions): Promise<'approve' | 'deny'> => {
     if (signal.aborted) return 'deny';
     hooks.asking();
     try {
-      const line = await askLine(input, output, `${renderQuestion(question).join('\n')}\n${LAST_LINE[question.kind]}`, signal);
-      return line !== null && YES.has(line.trim().toLowerCase()) ? 'approve' : 'deny';
+      let shown = renderQuestion(question);
+      for (;;) {
+        const line = await askLine(input, output, `${shown.join('\n')}\n${LAST_LINE[question.kind]}`, signal);
+        if (line === null) return 'deny';
+        if (question.kind === 'call' || !line.startsWith(COMPARE)) return isYes(line) ? 'approve' : 'deny';
+        shown = [renderComparison(question.card, digestOf(line.slice(COMPARE.length)))];
+      }
     } finally {
       hooks.answered();
     }
   };
 
   return {
-    ask: (question, { signal }) => {
+    ask: (question, { signal, digestOf }) => {
       if (hooks.isAsked?.(question) === false) return untilAborted(signal);
       waiting += 1;
-      const mine = last.then(() => answer(question, AbortSignal.any([signal, closing.signal])));
+      const mine = last.then(() => answer(question, { signal: AbortSignal.any([signal, closing.signal]), digestOf }));
       last = mine
         .catch(() => 'deny')
         .finally(() => {

@@ -27,6 +27,13 @@ export interface RunEvents extends Omit<InflowEvents, 'unusable'> {
   ended(end: RunEnd): void;
 }
 
+/** 127 is what `env` and every shell say of a program that is not there, as of the interpreter a `#!` line names. */
+function exitOf(code: number | null): string {
+  return code === 127
+    ? 'exit code 127: its interpreter, or a program it starts, is not on its PATH'
+    : `exit code ${String(code)}`;
+}
+
 /** One life of one process: its pipes as messages, one end, and the stop that leaves nothing of it. */
 export class ChildRun {
   readonly #clock: ClockPort;
@@ -89,7 +96,7 @@ export class ChildRun {
   #exited(code: number | null, signal: string | null): void {
     this.#stop.leaderGone();
     this.#inflow.drain();
-    const how = signal === null ? `exit code ${String(code)}` : `signal ${signal}`;
+    const how = signal === null ? exitOf(code) : `signal ${signal}`;
     this.#end({ kind: 'exited', problem: failure('LINK_LOST', `The process ended (${how}).`) });
   }
 

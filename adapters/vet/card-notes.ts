@@ -20,10 +20,11 @@ const CODE_CLUSTER = /^-[a-z]*[ecrpm]/i;
 
 /** Sentences a person should read before saying yes. They name no value of the definition. */
 export function stdioNotes({ env }: ServerDefinition, invocation: Invocation, isOpen: boolean): readonly string[] {
-  const { program, through } = invocation;
+  const { program, args, through } = invocation;
   const notes = [packageNote(invocation)];
   if (runsShellText(invocation)) notes.push('runs a shell command line, which can do anything');
   else if (bringsCode(invocation)) notes.push('is given code or modules on its command line');
+  if (args.some((arg) => /^~[/\\]/.test(arg))) notes.push('is given "~" as it stands: no shell expands it');
   if (isOpen) notes.push('runs files of this workspace that this approval does not pin');
   if (program === 'docker' || program === 'podman') notes.push('starts a container, whose image may be downloaded');
   if ([...through, program].some((name) => name === 'sudo' || name === 'doas')) notes.push('asks for the rights of another user');

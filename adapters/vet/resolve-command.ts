@@ -2,6 +2,8 @@ import { access, constants, realpath, stat } from 'node:fs/promises';
 import { basename, dirname, extname, isAbsolute, join, resolve } from 'node:path';
 import type { ConfigScope, ServerDefinition } from '../../actors/ports.js';
 import { isWorkspaceLayer } from '../../machines/vocabulary.js';
+import { isSensitive } from '../shared/sensitive.js';
+import { hostValue } from './child-env.js';
 import { errorCode, isInside, refusal } from './paths.js';
 
 export interface ResolveOptions {
@@ -13,32 +15,41 @@ export type ResolveCommand = (definition: ServerDefinition, scope: ConfigScope, 
 
 /** What Windows can start without a shell. */
 const EXTENSIONS = ['.exe', '.com'] as const;
+/** Windows' own, for a host without `PATHEXT`. */
+const PATHEXT_DEFAULT = '.COM;.EXE;.BAT;.CMD';
+/** A name of a program and nothing else; anything odder stays out of messages. */
+const PLAIN_NAME = /^[\w.+-]{1,64}$/;
 
 /**
  * Finds the one file a command stands for: canonical, absolute, executable. Names are looked up on the host's PATH; empty
  * and relative entries never count, nor does a directory that lies inside the workspace or is reached through it, whoever
- * defines the server. Rejects with `REFUSED_COMMAND`, also when the real path cannot be told.
+ * defines the server. Rejects with `REFUSED_COMMAND`, also when the real path cannot be told; for a name that was not found
+ * the message has the name, and the hint every directory that was searched.
  */
 export function createResolveCommand({ env, platform }: ResolveOptions): ResolveCommand {
   // Where a user's command was found last: looked at before every start, but not searched for again.
   const found = new Map<string, string>();
   let foundOn = '';
+  const hostPath = (): string => hostValue(env, 'PATH', platform) ?? '';
 
   const search = async (definition: ServerDefinition, command: string, root: string): Promise<string> => {
-    const directories = (env['PATH'] ?? '').split(platform === 'win32' ? ';' : ':').filter((entry) => isAbsolute(entry));
+    const directories = hostPath()
+      .split(platform === 'win32' ? ';' : ':')
+      .filter((entry) => isAbsolute(entry));
+    const names = platform === 'win32' ? windowsNames(command, hostValue(env, 'PATHEXT', platform)) : [command];
     for (const directory of directories) {
-      for (const name of candidates(command, platform)) {
+      for (const name of names) {
         const path = join(directory, name);
         if ((await isExecutable(path)) && !(await isWithheld(directory, root))) return path;
       }
     }
-    const hint = `Give its absolute path, or start the host with a PATH that has it outside the workspace: ${directories.join(' ')}`;
-    throw refusal('REFUSED_COMMAND', definition, 'command', 'there is no executable of this name on the PATH', hint);
+    const shown = PLAIN_NAME.test(command) && !isSensitive('', command) ? `"${command}"` : 'this name';
+    throw refusal('REFUSED_COMMAND', definition, 'command', `there is no executable ${shown} on the PATH`, searched(directories));
   };
 
   const remembered = async (definition: ServerDefinition, command: string, root: string): Promise<string> => {
-    if (foundOn !== env['PATH']) found.clear();
-    foundOn = env['PATH'] ?? '';
+    if (foundOn !== hostPath()) found.clear();
+    foundOn = hostPath();
     const key = JSON.stringify([root, command]);
     const known = found.get(key);
     if (known !== undefined && (await isExecutable(known)) && !(await isWithheld(dirname(known), root))) return known;
@@ -75,9 +86,23 @@ function locate(definition: ServerDefinition, command: string, cwd: string): str
   throw refusal('REFUSED_COMMAND', definition, 'command', 'is a relative path', hint);
 }
 
-function candidates(command: string, platform: NodeJS.Platform): readonly string[] {
-  if (platform !== 'win32' || extname(command) !== '') return [command];
-  return [...EXTENSIONS, '.cmd', '.bat'].map((extension) => command + extension);
+/** What a name may be called on disk, in the order of `PATHEXT`. A script is found too, so that the refusal can say so. */
+function windowsNames(command: string, pathext: string = PATHEXT_DEFAULT): readonly string[] {
+  const extensions = pathext
+    .toLowerCase()
+    .split(';')
+    .filter((extension) => /^\.\w+$/.test(extension));
+  // `python3.12` has no extension that counts.
+  return extensions.includes(extname(command).toLowerCase()) ? [command] : extensions.map((extension) => command + extension);
+}
+
+/** A host that a desktop started has a shorter PATH than a terminal: the usual reason why nothing is found. */
+function searched(directories: readonly string[]): string {
+  const where = directories.length === 0 ? 'nothing, as it has no absolute entry' : directories.join(' ');
+  return (
+    `Searched: ${where}. Give the absolute path ("command -v NAME" in a terminal tells it), or start the host with a PATH ` +
+    'that has the program outside the workspace.'
+  );
 }
 
 /**

@@ -5,7 +5,7 @@ import { stdioNotes } from './card-notes.js';
 import { childEnv } from './child-env.js';
 import { codeFiles } from './code-files.js';
 import { type ContentDigest, createContentDigest } from './content-digest.js';
-import { invocationOf } from './invocation.js';
+import { INTERPRETERS, type Invocation, invocationOf, scriptAt } from './invocation.js';
 import { errorCode, isInside, refusal } from './paths.js';
 import { createResolveCommand } from './resolve-command.js';
 import { workingDirectory } from './working-directory.js';
@@ -21,20 +21,22 @@ export interface VetOptions {
 
 /**
  * Says exactly what would run, and asks the disk anew every time. Only a workspace's servers have a fingerprint and a card,
- * and only for them is content read; a user's own start as fast as their path can be told.
+ * and only for them is content read; a user's own start as fast as their path can be told. What changes after the last look,
+ * in the moment before the system itself opens the file, cannot be seen: Node starts no program by an open file.
  */
 export function createVet({ env, digest, marker, platform = process.platform }: VetOptions): VetPort {
   const resolveCommand = createResolveCommand({ env, platform });
   const content = createContentDigest();
 
   const stdio = async (definition: ServerDefinition, scope: ConfigScope): Promise<Vetted> => {
-    const wholeEnv = childEnv(definition, env, marker);
+    const wholeEnv = childEnv(definition, env, marker, platform);
     const cwd = await workingDirectory(definition, scope);
     const command = await resolveCommand(definition, scope, cwd);
     const launch: StdioLaunch = { transport: 'stdio', command, args: definition.args, cwd, env: wholeEnv };
+    const invocation = invocationOf(definition.command ?? '', command, definition.args);
+    refuseTilde(definition, invocation);
     if (!isWorkspaceLayer(definition.layer)) return { launch, fingerprint: null, card: null };
 
-    const invocation = invocationOf(definition.command ?? '', command, definition.args);
     const code = await codeFiles(definition, invocation, scope.root, cwd);
     const files = await digestAll(definition, [command, ...code.files], scope.root, content);
     const { args } = launch;
@@ -66,6 +68,18 @@ export function createVet({ env, digest, marker, platform = process.platform }: 
       return definition.transport === 'stdio' ? stdio(definition, scope) : http(definition, definition.transport);
     },
   };
+}
+
+/**
+ * No shell runs that would expand it: an interpreter would be given a directory named `~` below where it starts, which any
+ * checkout can bring. Other arguments may begin with a tilde; what they mean is the program's affair.
+ */
+function refuseTilde(definition: ServerDefinition, { program, args }: Invocation): void {
+  const script = INTERPRETERS.has(program) ? args[scriptAt(args)] : undefined;
+  if (script === undefined || !/^~[/\\]/.test(script)) return;
+  const at = definition.args.indexOf(script);
+  const field = at === -1 ? 'args' : `args[${at}]`;
+  throw refusal('REFUSED_COMMAND', definition, field, 'no shell runs here that would expand "~"', 'Write the absolute path.');
 }
 
 /** Host case and default port as the parser writes them, fragment dropped, path and query exact. */

@@ -144,6 +144,7 @@ function fakeWorkspace(parts: FakeParts, log: string[], status$: BehaviorSubject
     server: (id) => fakeServer(id, () => statusOf(id), parts, log, decide),
     questions: () => parts.questions ?? [],
     answer: () => false,
+    digestOf: (value) => `digest of ${value.length} units`,
     reload: async () => status$.value,
     setTrusted: (trusted) => decide(`trust ${trusted}`),
     endSession: () => undefined,
