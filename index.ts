@@ -66,7 +66,7 @@ export function createSupervisor(options: NodeSupervisorOptions = {}): Superviso
     fs: createPrivateFiles({ dir: join(stateDir, 'spill') }),
     db,
     config: createFileConfig({ userConfigFile: userConfig, hostDir, env: process.env, clock: systemClock, digest }),
-    vet: createVet({ env: process.env, digest, marker: systemRandom.nonce() }),
+    vet: createVet({ env: process.env, digest, marker: systemRandom.nonce(), salt: () => db.salt() }),
     link: createLinkPort({ process: processes, http, clock: systemClock, eras: new EraMemory(db), engine }),
     log,
     regex: linearRegex,

@@ -52,6 +52,7 @@ const httpFields: fc.Arbitrary<HttpFields> = fc.record({
 
 /** As the configuration makes them: no key of a file is ever a prototype. */
 const mapOf = (pairs: readonly (readonly [string, string])[]): Readonly<Record<string, string>> => Object.fromEntries(pairs);
+const isEqual = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other);
 const sorted = (pairs: readonly (readonly [string, string])[]) => [...pairs].sort(([one], [other]) => (one < other ? -1 : 1));
 
 async function stand() {
@@ -97,12 +98,14 @@ describe('the fingerprint of what a workspace would start', () => {
         const before = await stdio(one);
         for (const field of ['command', 'args', 'cwd', 'env'] as const) {
           const after = await stdio({ ...one, [field]: other[field] });
-          const isSame =
-            JSON.stringify(field === 'env' ? sorted(one.env) : one[field]) ===
-            JSON.stringify(field === 'env' ? sorted(other.env) : other[field]);
+          const isSame = field === 'env' ? isEqual(sorted(one.env), sorted(other.env)) : isEqual(one[field], other[field]);
           expect(after === before).toBe(isSame);
         }
         expect(await stdio({ ...one, env: [...one.env].reverse() })).toBe(before);
+        for (const glue of [' ', ',', '\n', '']) {
+          const glued = [one.args.join(glue)];
+          expect((await stdio({ ...one, args: glued })) === before).toBe(isEqual(glued, one.args));
+        }
       }),
     );
   });

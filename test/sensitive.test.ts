@@ -1,20 +1,50 @@
 import { describe, expect, test } from 'vitest';
 import { isHighlightedEnvName, isRefusedEnvName, isSensitive } from '../adapters/shared/sensitive.js';
+import { childEnv } from '../adapters/vet/child-env.js';
+import { server } from './support/simulated-ports.js';
 
 describe('environment names a workspace may not set', () => {
-  /** At least one of every entry, wildcard ones with a tail. */
-  const refused =
-    'LD_ANYTHING DYLD_ANYTHING _RLD_LIST LIBPATH SHLIB_PATH GCONV_PATH LOCPATH NLSPATH GLIBC_TUNABLES MALLOC_X HOSTALIASES RES_OPTIONS LOCALDOMAIN RESOLV_X ' +
-    'PATH PATHEXT SHELL SHELLOPTS BASHOPTS BASH_ENV ENV BASH_FUNC_x%% PROMPT_COMMAND PS1 PS4 IFS CDPATH GLOBIGNORE FPATH ZDOTDIR COMSPEC ' +
-    'HOME USERPROFILE HOMEDRIVE HOMEPATH APPDATA LOCALAPPDATA XDG_CONFIG_HOME TMPDIR TMP TEMP USER LOGNAME SYSTEMROOT WINDIR ' +
-    'NODE_OPTIONS NODE_PATH NODE_TLS_REJECT_UNAUTHORIZED npm_config_registry YARN_X PNPM_X COREPACK_X BUN_X DENO_X TS_NODE_X ELECTRON_RUN_AS_NODE ' +
-    'PYTHONWARNINGS PYTHONPATH PIP_X UV_X VIRTUAL_ENV CONDA_X RUBYOPT RUBYLIB GEM_X BUNDLE_X PERL5OPT PERL5LIB PERLLIB PERL5DB PERL5SHELL LUA_X PHPRC ' +
-    'PHP_INI_SCAN_DIR R_X JULIA_X JAVA_TOOL_OPTIONS _JAVA_OPTIONS JDK_JAVA_OPTIONS CLASSPATH MAVEN_OPTS GRADLE_OPTS DOTNET_X CORECLR_X COR_X COMPLUS_X ' +
-    'MSBUILDX GOFLAGS GOPROXY GOENV GOTOOLCHAIN CARGO_X RUSTC_WRAPPER RUSTFLAGS ERL_X ELIXIR_X OTEL_EXPORTER_X HTTP_PROXY https_proxy ALL_PROXY FTP_PROXY ' +
-    'NO_PROXY SSL_CERT_FILE SSL_CERT_DIR REQUESTS_CA_BUNDLE CURL_CA_BUNDLE CURL_HOME OPENSSL_CONF SSLKEYLOGFILE ANTHROPIC_BASE_URL MCP_SUP_ID Node_Options Ld_Preload';
+  /** Every name of the list; one that ends in * stands for all that begin so, and is tried bare, with one more letter and with many. */
+  const refused = [
+    'LD_* DYLD_* _RLD* LIBPATH SHLIB_PATH GCONV_PATH LOCPATH NLSPATH GLIBC_TUNABLES MALLOC_* HOSTALIASES RES_OPTIONS LOCALDOMAIN RESOLV_*',
+    'PATH PATHEXT SHELL SHELLOPTS BASHOPTS BASH_ENV ENV BASH_FUNC_* PROMPT_COMMAND PS1 PS4 IFS CDPATH GLOBIGNORE FPATH ZDOTDIR COMSPEC',
+    'HOME USERPROFILE HOMEDRIVE HOMEPATH APPDATA LOCALAPPDATA XDG_* TMPDIR TMP TEMP USER LOGNAME SYSTEMROOT WINDIR',
+    'NODE_* NODE_OPTIONS NODE_PATH NODE_EXTRA_CA_CERTS NODE_TLS_REJECT_UNAUTHORIZED NODE_REPL_HISTORY NODE_V8_COVERAGE',
+    'NODE_REDIRECT_WARNINGS NODE_ICU_DATA NODE_USE_ENV_PROXY NODE_COMPILE_CACHE',
+    'NPM_CONFIG_* YARN_* PNPM_* COREPACK_* BUN_* DENO_* TS_NODE_* ELECTRON_*',
+    'PYTHON* PYTHONPATH PYTHONHOME PYTHONSTARTUP PYTHONWARNINGS PYTHONINSPECT PYTHONBREAKPOINT PYTHONEXECUTABLE PYTHONUSERBASE',
+    'PYTHONPLATLIBDIR PIP_* UV_* VIRTUAL_ENV CONDA_*',
+    'RUBYOPT RUBYLIB GEM_* BUNDLE_* PERL5OPT PERL5LIB PERLLIB PERL5DB PERL5SHELL LUA_* PHPRC PHP_INI_SCAN_DIR R_* JULIA_*',
+    'JAVA_TOOL_OPTIONS _JAVA_OPTIONS JDK_JAVA_OPTIONS CLASSPATH MAVEN_OPTS GRADLE_OPTS DOTNET_* CORECLR_* COR_* COMPLUS_* MSBUILD*',
+    'GOFLAGS GOPROXY GOENV GOTOOLCHAIN CARGO_* RUSTC* RUSTFLAGS ERL_* ELIXIR_* OTEL_EXPORTER_*',
+    'HTTP_PROXY HTTPS_PROXY ALL_PROXY FTP_PROXY NO_PROXY SSL_CERT_FILE SSL_CERT_DIR REQUESTS_CA_BUNDLE CURL_CA_BUNDLE CURL_HOME OPENSSL_* SSLKEYLOGFILE',
+    'ANTHROPIC_BASE_URL OPENAI_BASE_URL X_BASE_URL MCP_SUP_*',
+  ];
+  const highlighted = [
+    'GIT_* SSH_* EDITOR VISUAL PAGER MANPAGER LESS LESSOPEN LESSCLOSE BROWSER TERMINFO* TERMCAP DOCKER_* KUBECONFIG AWS_CONFIG_FILE',
+    'AWS_SHARED_CREDENTIALS_FILE AWS_ENDPOINT_URL* GOOGLE_APPLICATION_CREDENTIALS CLOUDSDK_* GTK_* QT_* GIO_*',
+    'ANTHROPIC_API_KEY OPENAI_X SOME_API_BASE SOME_ENDPOINT',
+  ];
+  const namesOf = (lines: readonly string[]): readonly string[] =>
+    lines
+      .flatMap((line) => line.split(' '))
+      .flatMap((name) => (name.endsWith('*') ? ['', 'X', 'CONFIG_KEY_0%%'].map((tail) => name.slice(0, -1) + tail) : [name]));
+  const mixed = (name: string): string =>
+    name.replace(/./g, (letter, at: number) => (at % 2 === 0 ? letter.toLowerCase() : letter));
+  const spellings = (name: string): readonly string[] => [name, name.toLowerCase(), mixed(name)];
 
-  test.each(refused.split(' '))('%s (S019, S020, S021, S023)', (name) => {
-    expect(isRefusedEnvName(name)).toBe(true);
+  test.each(namesOf(refused))('%s, in upper, lower and mixed case (S019, S020, S021, S023)', (name) => {
+    expect(spellings(name).map(isRefusedEnvName)).toEqual([true, true, true]);
+  });
+
+  test.each(namesOf(refused))('%s refuses its server, which is told the name and never the value (S019)', (name) => {
+    for (const spelling of spellings(name)) {
+      const definition = server('x', { layer: 'workspace', env: { FINE: '1', [spelling]: 'cAnArY' } });
+      const start = (): unknown => childEnv(definition, {}, 'mark', 'linux');
+      expect(start).toThrow(expect.objectContaining({ code: 'REFUSED_ENV' }) as Error);
+      expect(start).toThrow(`env.${spelling} `);
+      expect(start).not.toThrow('cAnArY');
+    }
   });
 
   test.each('LANG LC_ALL PORT API_KEY DEBUG PATHS NODE ENVIRONMENT HOMEPAGE GIT_DIR BROWSER OPENAI_API_KEY'.split(' '))(
@@ -24,10 +54,9 @@ describe('environment names a workspace may not set', () => {
     },
   );
 
-  test.each(
-    'GIT_CONFIG_KEY_0 BROWSER editor SSH_X TERMINFO_DIRS AWS_ENDPOINT_URL_S3 OPENAI_X SOME_ENDPOINT SOME_API_BASE'.split(' '),
-  )('%s is highlighted on the card instead', (name) => {
-    expect([isRefusedEnvName(name), isHighlightedEnvName(name)]).toEqual([false, true]);
+  test.each(namesOf(highlighted))('%s is highlighted on the card instead, in any case', (name) => {
+    expect(spellings(name).map(isRefusedEnvName)).toEqual([false, false, false]);
+    expect(spellings(name).map(isHighlightedEnvName)).toEqual([true, true, true]);
   });
 });
 

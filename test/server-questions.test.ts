@@ -90,8 +90,7 @@ describe('a question about a server', () => {
     await asked.supervisor.close();
 
     const { sim, supervisor, workspace, of } = await opened({});
-    const answer = workspace.answer as (nonce: string, word: unknown) => boolean;
-    expect(answer(workspace.questions()[0]?.nonce ?? '', word)).toBe(true);
+    expect(workspace.answer(workspace.questions()[0]?.nonce ?? '', word as 'approve')).toBe(true);
     await sim.settle();
     expect(of('a')).toMatchObject({ phase: 'idle', blockedBy: 'denied' });
     expect(sim.links).toEqual([]);

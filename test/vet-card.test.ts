@@ -9,7 +9,7 @@ import { temporaryDirectory } from './support/temporary-directory.js';
 const digest = createNodeDigest();
 
 /** The card of a workspace server whose program is an empty script of the name given. */
-async function cardFor(changes: Partial<ServerDefinition>): Promise<ApprovalCard> {
+async function cardFor(changes: Partial<ServerDefinition>, salt?: () => Promise<string>): Promise<ApprovalCard> {
   const home = await temporaryDirectory('card-');
   const root = join(home, 'workspace');
   await mkdir(root);
@@ -40,7 +40,12 @@ async function cardFor(changes: Partial<ServerDefinition>): Promise<ApprovalCard
     ...(changes.transport === undefined ? { command: program } : {}),
     ...changes,
   };
-  const { card } = await createVet({ env: { PATH: home }, digest, marker: 'mark' }).vet(definition, { root });
+  const { card } = await createVet({
+    env: { PATH: home },
+    digest: salt === undefined ? digest : createNodeDigest(),
+    marker: 'mark',
+    ...(salt === undefined ? {} : { salt }),
+  }).vet(definition, { root });
   if (card === null) throw new Error('a card was expected');
   return card;
 }
@@ -178,4 +183,15 @@ test('of a remote server has a fingerprint of canonical url, header names and va
   ] as const) {
     expect((await cardFor({ ...base, ...change })).fingerprint).not.toBe(fingerprint);
   }
+});
+
+test('of a remote server has the same fingerprint in the next run on this machine, and another on the next machine', async () => {
+  const remote = { transport: 'http', url: 'https://h.example/mcp', headers: { 'X-Org': 'a' } } as const;
+  const on = async (salt: string) => (await cardFor(remote, () => Promise.resolve(salt))).fingerprint;
+  const { fingerprint } = await cardFor(remote);
+  expect(await on('one')).toBe(await on('one'));
+  expect(new Set([await on('one'), await on('two'), fingerprint]).size).toBe(3);
+  // Without the machine's own key there is still one, of this process alone.
+  const broken = () => cardFor(remote, () => Promise.reject(new Error('disk')));
+  expect((await broken()).fingerprint).not.toBe((await broken()).fingerprint);
 });

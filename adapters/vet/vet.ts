@@ -16,6 +16,11 @@ export interface VetOptions {
   readonly digest: DigestPort;
   /** Value of `MCP_SUP_ID` in every server's environment; no part of a fingerprint. */
   readonly marker: string;
+  /**
+   * Keys the digests of header values in a fingerprint; with one that outlives the run, a fingerprint that was approved can be
+   * given to the next. Absent or failing: a key of this process.
+   */
+  readonly salt?: () => Promise<string>;
   readonly platform?: NodeJS.Platform;
 }
 
@@ -24,7 +29,7 @@ export interface VetOptions {
  * and only for them is content read; a user's own start as fast as their path can be told. What changes after the last look,
  * in the moment before the system itself opens the file, cannot be seen: Node starts no program by an open file.
  */
-export function createVet({ env, digest, marker, platform = process.platform }: VetOptions): VetPort {
+export function createVet({ env, digest, marker, salt, platform = process.platform }: VetOptions): VetPort {
   const resolveCommand = createResolveCommand({ env, platform });
   const content = createContentDigest();
 
@@ -52,13 +57,20 @@ export function createVet({ env, digest, marker, platform = process.platform }: 
     return { launch, fingerprint, card: stdioCard(definition, launch, files, fingerprint, notes, digest) };
   };
 
-  const http = (definition: ServerDefinition, transport: HttpLaunch['transport']): Vetted => {
+  const ownKey = digest.keyed('header values');
+  const keyOf = async (headers: Readonly<Record<string, string>>): Promise<string> =>
+    salt === undefined || Object.keys(headers).length === 0 ? ownKey : salt().catch(() => ownKey);
+
+  const http = async (definition: ServerDefinition, transport: HttpLaunch['transport']): Promise<Vetted> => {
     const { url = '', headers } = definition;
     if (!URL.canParse(url)) throw refusal('REFUSED_URL', definition, 'url', 'is not an absolute URL');
     // An address that may not be used in the clear is refused before it gets here.
     const launch: HttpLaunch = { transport, url, headers, isPlaintextAllowed: url.toLowerCase().startsWith('http:') };
     if (!isWorkspaceLayer(definition.layer)) return { launch, fingerprint: null, card: null };
-    const keyed = Object.entries(headers).map(([name, value]): [string, string] => [name.toLowerCase(), digest.keyed(value)]);
+    const key = await keyOf(headers);
+    const keyed = Object.entries(headers).map(([name, value]): [string, string] => {
+      return [name.toLowerCase(), digest.ofJson([key, 'header', value])];
+    });
     const fingerprint = digest.ofJson({ transport, url: canonicalUrl(url), headers: Object.fromEntries(keyed) });
     return { launch, fingerprint, card: httpCard(definition, launch, fingerprint, digest) };
   };

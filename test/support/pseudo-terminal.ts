@@ -9,11 +9,11 @@ const WAIT_MS_MAX = 60_000;
 
 export interface Typist {
   /** Presses the keys of a line, and Enter. */
-  type(line: string): void;
+  readonly type: (line: string) => void;
   /** Presses Ctrl-C. */
-  interrupt(): void;
+  readonly interrupt: () => void;
   /** Waits for text that comes after all that was seen so far; settles with everything up to it. */
-  see(words: string | RegExp): Promise<string>;
+  readonly see: (words: string | RegExp) => Promise<string>;
   /** Everything that stood on the screen. */
   readonly screen: () => string;
 }
