@@ -15,6 +15,8 @@ export interface JudgedConfig {
   readonly rules: readonly PolicyRule[];
   /** `null` when the user's file is absent or was rejected. */
   readonly settings: UserSettings | null;
+  /** Whether there is one, valid or not. */
+  readonly hasUserFile: boolean;
   readonly errors: readonly ConfigFault[];
   readonly warnings: readonly ConfigFault[];
 }
@@ -37,6 +39,7 @@ export function judgeConfig(
     candidates: [...definitions.values()].map(candidateOf),
     rules: [...(settings?.toolPolicies ?? []), ...valid.flatMap(({ servers }) => servers.flatMap(({ policies }) => policies))],
     settings,
+    hasUserFile: readings.some(({ layer, state }) => layer === 'user' && state !== 'absent'),
     errors: readings.filter(counts).flatMap(({ errors }) => errors),
     // What an untrusted workspace gets wrong has no effect, but its owner wants to know.
     warnings: [

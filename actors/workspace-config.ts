@@ -130,9 +130,10 @@ export class WorkspaceConfig {
   }
 
   /** A no in a valid user file is not held up by another layer's fault. */
-  #tighten({ settings, rules }: JudgedConfig): void {
-    if (settings === null) return;
-    if (!settings.remoteEnabled && this.#remote === null) this.#deps.send({ type: 'remote.changed', enabled: false });
+  #tighten({ settings, hasUserFile, rules }: JudgedConfig): void {
+    // A user file that is gone says no to remote servers, as one that is silent does; one that is broken says nothing.
+    if (settings === null && hasUserFile) return;
+    if (settings?.remoteEnabled !== true && this.#remote === null) this.#deps.send({ type: 'remote.changed', enabled: false });
     this.#tighter = rules.filter(({ layer, verdict }) => layer === 'user' && verdict !== 'allow');
   }
 }

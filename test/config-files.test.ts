@@ -27,7 +27,7 @@ const rejected: readonly (readonly [what: string, text: string, line: number, co
   ['__proto__', entry('{ "command": "a",\n"env": { "__proto__": "b" } }'), 4, 10, `${x}.env.__proto__`, 'CONFIG_INVALID'],
   ['nesting deeper than the cap', `{"a":\n${'['.repeat(64)}${']'.repeat(64)}}`, 2, 64, '', 'CONFIG_INVALID'],
   ['nesting of 10 000 levels', `{"a":${'['.repeat(10_000)}`, 1, 69, '', 'CONFIG_INVALID'],
-  ['more words than the cap', `[${'1,'.repeat(30_000)}]`, 1, 50_001, '', 'CONFIG_INVALID'],
+  ['more words than the cap', `[${'1,'.repeat(12_000)}]`, 1, 20_001, '', 'CONFIG_INVALID'],
   ['half a surrogate pair', entry('{ "command": "a", "args": ["\\ud800"] }'), 3, 37, `${x}.args[0]`, 'CONFIG_INVALID'],
   ['an id with a blank', '{"mcpServers": {\n"a b": {"command":"a"}}}', 2, 1, 'mcpServers.a b', 'CONFIG_INVALID'],
   ['an id with two underscores', '{"mcpServers": {\n"a__b": {"command":"a"}}}', 2, 1, 'mcpServers.a__b', 'CONFIG_INVALID'],
@@ -61,7 +61,7 @@ const rejected: readonly (readonly [what: string, text: string, line: number, co
   ['args that are text', entry('{ "command": "a", "args": "-y" }'), 3, 36, `${x}.args`, 'CONFIG_INVALID'],
   ['an arg that is a number', entry('{ "command": "a", "args": ["-y", 1] }'), 3, 43, `${x}.args[1]`, 'CONFIG_INVALID'],
   ['an env value that is a number', entry('{ "command": "a", "env": { "A": 1 } }'), 3, 42, `${x}.env.A`, 'CONFIG_INVALID'],
-  ['an env name with = (S022)', entry('{ "command": "a", "env": { "A=B": "1" } }'), 3, 37, `${x}.env.A=B`, 'CONFIG_INVALID'],
+  ['an env name with = (S022)', entry('{ "command": "a", "env": { "A=B": "1" } }'), 3, 37, `${x}.env.A=...`, 'CONFIG_INVALID'],
   ['an empty env name (S022)', entry('{ "command": "a", "env": { "": "1" } }'), 3, 37, `${x}.env.`, 'CONFIG_INVALID'],
   [
     'a line end in an env name (S022)',
@@ -198,7 +198,7 @@ describe('a file that cannot be read is a fault, not an empty configuration', ()
 
   test('a file over the size cap is refused (S027)', async () => {
     await using folder = await configFolder();
-    const { user } = await folder.read({ user: `{}${' '.repeat(1024 * 1024)}` });
+    const { user } = await folder.read({ user: `{}${' '.repeat(256 * 1024)}` });
     expect(user).toMatchObject(unreadable);
   });
 

@@ -6,7 +6,7 @@ const QUIET_MS = 150;
 const WAIT_MS_MAX = 2_000;
 
 export interface Debounce {
-  touch(): void;
+  readonly touch: () => void;
   /** Nothing fires after this. */
   stop(): void;
 }

@@ -20,14 +20,19 @@ export interface Field {
 
 /** Deeper than any configuration; the parser recurses, so the depth is settled before it starts. */
 const DEPTH_MAX = 64;
-/** Room for ten thousand policies, and little enough to parse without holding the loop up. */
-const TOKENS_MAX = 50_000;
+/** Room for five thousand policies, and little enough to parse without holding the loop up. */
+const TOKENS_MAX = 20_000;
 
 /** The token kinds needed here; the vendor has them in an enum that does not exist at run time. */
 const [OPEN_BRACE, CLOSE_BRACE, OPEN_BRACKET, CLOSE_BRACKET, END] = [1, 2, 3, 4, 17] as const;
 
 /** Reads JSON with comments and trailing commas. `null` after any fault: half a file is no file. */
 export function parseDocument(text: string, faults: Faults): ConfigNode | null {
+  const nul = text.indexOf('\0');
+  if (nul !== -1) {
+    faults.error('CONFIG_SYNTAX', nul, '', 'holds a NUL byte: UTF-16 without its mark, or no text; save it as UTF-8');
+    return null;
+  }
   if (!isBounded(text, faults)) return null;
   const tree = buildTree(text, faults);
   return faults.errors.length === 0 ? tree : null;
@@ -60,7 +65,12 @@ interface OpenNode {
   readonly items: ConfigNode[];
   readonly seen: Set<string>;
   pending: Omit<Field, 'value'> | null;
+  /** Its colon was read: before that, a text in the place of a name may be a value whose name is missing. */
+  isNamed: boolean;
 }
+
+/** The innermost key that is surely one. */
+const keyAt = (node: OpenNode | undefined): string => (node?.isNamed === true ? node.pending?.key : undefined) ?? node?.key ?? '';
 
 function buildTree(text: string, faults: Faults): ConfigNode | null {
   const open: OpenNode[] = [];
@@ -79,7 +89,7 @@ function buildTree(text: string, faults: Faults): ConfigNode | null {
   const begin = (at: number): void => {
     const parent = open.at(-1);
     const key = parent === undefined ? '' : (parent.pending?.key ?? joinKey(parent.key, parent.items.length));
-    open.push({ at, key, fields: [], items: [], seen: new Set(), pending: null });
+    open.push({ at, key, fields: [], items: [], seen: new Set(), pending: null, isNamed: false });
   };
 
   visit(
@@ -91,7 +101,13 @@ function buildTree(text: string, faults: Faults): ConfigNode | null {
         const parent = open.at(-1);
         if (parent === undefined) return;
         parent.pending = { name, key: joinKey(parent.key, name), nameAt: at };
-        checkName(parent, parent.pending, faults);
+        parent.isNamed = false;
+        // After a slip, what looks like a name may be a value.
+        if (!hasSyntaxFault) checkName(parent, parent.pending, faults);
+      },
+      onSeparator: (mark) => {
+        const parent = open.at(-1);
+        if (mark === ':' && parent !== undefined) parent.isNamed = true;
       },
       onObjectEnd: () => {
         const node = open.pop();
@@ -108,7 +124,7 @@ function buildTree(text: string, faults: Faults): ConfigNode | null {
         // One slip makes the parser stumble on and on; the first place is the one to mend.
         if (hasSyntaxFault) return;
         hasSyntaxFault = true;
-        faults.error('CONFIG_SYNTAX', at, open.at(-1)?.pending?.key ?? open.at(-1)?.key ?? '', syntaxMessage(code));
+        faults.error('CONFIG_SYNTAX', at, keyAt(open.at(-1)), syntaxMessage(code));
       },
     },
     { allowTrailingComma: true },

@@ -58,7 +58,8 @@ function commaAfter(text: string, at: number): number | null {
 
 /** What leaves a line empty takes the line with it; what does not takes the blanks up to the next word. */
 function wholeLines(text: string, from: number, to: number): Edit {
-  const start = from - (/[ \t]*$/.exec(text.slice(0, from))?.[0].length ?? 0);
+  let start = from;
+  while (text[start - 1] === ' ' || text[start - 1] === '\t') start -= 1;
   const isFirst = start === 0 || /[\r\n]/.test(text.charAt(start - 1));
   const [after = ''] = /^[ \t]*/.exec(text.slice(to)) ?? [];
   const [lineEnd = ''] = /^(?:\r\n|\r|\n)/.exec(text.slice(to + after.length)) ?? [];

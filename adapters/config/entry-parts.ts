@@ -174,10 +174,20 @@ function processText(field: Field, faults: Faults): TextAt | null {
 }
 
 const ENV_NAME_CHARS_MAX = 256;
+/** More than any process is given; each is looked at in one turn of the loop. */
+const NAMES_MAX = 1_000;
+
+/** The names of an `env` or of `headers`. */
+function namesOf(field: Field, faults: Faults): readonly Field[] {
+  const names = objectOf(field, faults) ?? [];
+  if (names.length <= NAMES_MAX) return names;
+  faults.error('CONFIG_INVALID', field.value.at, field.key, `has more than ${NAMES_MAX} names`);
+  return [];
+}
 
 function readEnv(field: Field, faults: Faults): readonly NamedText[] {
   const read: NamedText[] = [];
-  for (const inner of objectOf(field, faults) ?? []) {
+  for (const inner of namesOf(field, faults)) {
     const { name, nameAt, key } = inner;
     if (name === '' || name.length > ENV_NAME_CHARS_MAX || /[=\u0000-\u001f\u007f]/.test(name)) {
       faults.error('CONFIG_INVALID', nameAt, key, 'no process can be given a variable of this name');
@@ -195,7 +205,7 @@ export const isHeaderValue = (value: string): boolean => !/[\u0000-\u0008\u000a-
 function readHeaders(field: Field, faults: Faults): readonly NamedText[] {
   const read: NamedText[] = [];
   const seen = new Set<string>();
-  for (const inner of objectOf(field, faults) ?? []) {
+  for (const inner of namesOf(field, faults)) {
     const { name, nameAt, key } = inner;
     if (!HEADER_NAME.test(name)) faults.error('CONFIG_INVALID', nameAt, key, 'is no name of an HTTP header');
     if (seen.has(name.toLowerCase()))

@@ -51,18 +51,23 @@ export function createFaults(file: string, text: string | null): Faults {
   };
 }
 
-/** `mcpServers` + `files` → `mcpServers.files`. A name is cut and escaped: it comes from a file nobody vouches for. */
+/**
+ * `mcpServers` + `files` → `mcpServers.files`. A name is cut and escaped: it comes from a file nobody vouches for. What follows
+ * `=` or `:` in one is cut too: `"TOKEN=value"` is how a value gets into the place of a name.
+ */
 export function joinKey(parent: string, name: string | number): string {
   if (typeof name === 'number') return `${parent}[${name}]`;
-  const shown = PLAIN_SEGMENT.test(name) ? name : escaped(name);
-  return parent === '' ? shown : `${parent}.${shown}`;
+  const told = PLAIN_SEGMENT.test(name) ? name : escaped(name);
+  return parent === '' ? told : `${parent}.${told}`;
 }
 
-const PLAIN_SEGMENT = /^[ -~]{0,80}$/;
+const PLAIN_SEGMENT = /^[ -9;<>-~]{0,80}$/;
 
 function escaped(name: string): string {
-  const cut = name.length > SEGMENT_CHARS_MAX ? `${name.slice(0, SEGMENT_CHARS_MAX)}...` : name;
-  return cut.replace(/[^ -~]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`);
+  const [shown = name] = /^[^=:]*[=:]/.exec(name) ?? [];
+  const cut = shown.slice(0, SEGMENT_CHARS_MAX);
+  const dots = cut.length < name.length ? '...' : '';
+  return cut.replace(/[^ -~]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`) + dots;
 }
 
 const [LF, CR] = [10, 13];

@@ -1,10 +1,11 @@
 import { isUtf8 } from 'node:buffer';
 import { constants } from 'node:fs';
-import { type FileHandle, lstat, open } from 'node:fs/promises';
+import { type FileHandle, lstat, open, stat } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import type { ConfigFault } from '../../actors/ports.js';
 
-/** Largest configuration file read. */
-export const FILE_BYTES_MAX = 1024 * 1024;
+/** Largest configuration file read: a thousand servers, and little enough to parse without holding the loop up. */
+export const FILE_BYTES_MAX = 256 * 1024;
 /** What some editors put before UTF-8. */
 export const BOM = '\ufeff';
 /** How often a file that changes while it is read is read again. */
@@ -29,22 +30,24 @@ const unreadable = (message: string): FileReading => ({
   message,
 });
 
+const irregular = unreadable('is not a regular file');
+
 /**
  * Reads a small UTF-8 text file. Refuses anything but a regular file without ever waiting on one (a pipe, a device), and
- * whatever is over the size cap. Absent means that the name is free: a link to nowhere is a fault.
+ * whatever is over the size cap. Absent means that the name is free: a link to nowhere, on the way to it too, is a fault.
  */
 export async function readTextFile(file: string): Promise<FileReading> {
   let handle: FileHandle;
   try {
+    // Opening is an act of its own to a device, and ends the wait of whoever writes to a pipe.
+    if (!(await stat(file)).isFile()) return irregular;
     handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY);
   } catch (error) {
     const code = errorCode(error);
     if (code !== 'ENOENT') return unreadable(`cannot be opened (${code})`);
-    const isLink = await lstat(file).then(
-      () => true,
-      () => false,
-    );
-    return isLink ? unreadable('is a link to a file that does not exist') : { state: 'absent' };
+    const link = await deadLink(file);
+    if (link === null) return { state: 'absent' };
+    return unreadable(link === file ? 'is a link to a file that does not exist' : 'lies behind a link that leads nowhere');
   }
   try {
     return await readHandle(handle);
@@ -55,10 +58,29 @@ export async function readTextFile(file: string): Promise<FileReading> {
   }
 }
 
+/**
+ * The link that leads nowhere on the way to a file that is not there; `null` where there is none. The disk that holds
+ * somebody's files may be away, and that must not look like a person who has none.
+ */
+async function deadLink(file: string): Promise<string | null> {
+  for (let path = file; ; path = dirname(path)) {
+    const isThere = await lstat(path).then(
+      () => true,
+      () => false,
+    );
+    if (!isThere && path !== dirname(path)) continue;
+    const leadsOn = await stat(path).then(
+      () => true,
+      () => false,
+    );
+    return leadsOn ? null : path;
+  }
+}
+
 async function readHandle(handle: FileHandle): Promise<FileReading> {
   for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt += 1) {
     const before = await handle.stat({ bigint: true });
-    if (!before.isFile()) return unreadable('is not a regular file');
+    if (!before.isFile()) return irregular;
     const bytes = before.size > BigInt(FILE_BYTES_MAX) ? null : await readBounded(handle);
     if (bytes === null) return unreadable(`is larger than ${FILE_BYTES_MAX} bytes`);
     const after = await handle.stat({ bigint: true });
@@ -90,8 +112,7 @@ function decode(bytes: Buffer): FileReading {
   if ((first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff)) {
     return { state: 'faulty', code: 'CONFIG_SYNTAX', line: 1, column: 1, message: 'is UTF-16; save it as UTF-8' };
   }
-  const before = bytes.toString('utf8').split('\ufffd', 1)[0] ?? '';
-  const lines = before.split(/\r\n|\r|\n/);
+  const lines = beforeFault(bytes).split(/\r\n|\r|\n/);
   const column = (lines.at(-1) ?? '').length + 1;
   return {
     state: 'faulty',
@@ -100,6 +121,14 @@ function decode(bytes: Buffer): FileReading {
     column,
     message: 'is not UTF-8 from here on; save it as UTF-8',
   };
+}
+
+/** The text up to the first byte that is no UTF-8: there, what is read is no longer what stands in the file. */
+function beforeFault(bytes: Buffer): string {
+  const written = Buffer.from(bytes.toString('utf8'));
+  const same = bytes.findIndex((byte, at) => byte !== written[at]);
+  const text = bytes.toString('utf8', 0, same === -1 ? bytes.length : same).replace(/\ufffd+$/, '');
+  return text.startsWith(BOM) ? text.slice(BOM.length) : text;
 }
 
 /** The system's name for an error, or its class; never its message, which may hold more. */

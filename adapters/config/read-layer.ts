@@ -54,6 +54,7 @@ export function emptyReading(
 export async function readText(text: string, faults: Faults, input: LayerInput): Promise<LayerReading> {
   const { layer, file } = input;
   const fields = topFields(parseDocument(text, faults), faults);
+  await anotherTurn();
   const settings = layer.layer === 'user' ? readSettings(fields, faults) : null;
   const { entries, rest } = split(fields, faults);
   const context: EntryContext = { ...input, settings: settings ?? input.settings, faults };
@@ -77,12 +78,14 @@ const ENTRIES_A_TURN = 50;
 async function readServers(entries: readonly Field[], context: EntryContext, digest: DigestPort): Promise<ServerDefinition[]> {
   const servers: ServerDefinition[] = [];
   for (const [index, field] of entries.entries()) {
-    if (index % ENTRIES_A_TURN === ENTRIES_A_TURN - 1) await new Promise((resolve) => setImmediate(resolve));
+    if (index % ENTRIES_A_TURN === ENTRIES_A_TURN - 1) await anotherTurn();
     const server = readServer(field, context, digest);
     if (server !== null) servers.push(server);
   }
   return servers;
 }
+
+const anotherTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 export function topFields(root: ConfigNode | null, faults: Faults): readonly Field[] {
   if (root === null) return [];

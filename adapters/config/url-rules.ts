@@ -10,13 +10,16 @@ export interface UrlFault {
 const wrong = (problem: string): UrlFault => ({ problem, rejects: true });
 const refused = (problem: string): UrlFault => ({ problem, rejects: false });
 
+/** Longer than any server takes; every key of the query is looked at. */
+const URL_CHARS_MAX = 8_192;
 const USERINFO = 'carries a user name; credentials do not belong in a URL';
 
 /**
  * Reads the URL of a server. Looks at the text before the parser does, for the parser drops tabs and turns backslashes
- * round without a word. Refuses what is not absolute, is not http(s), or carries a name, a password or a fragment.
+ * round without a word. Refuses what is not absolute, is not http(s), is too long, or carries a name, a password or a fragment.
  */
 export function readUrl(text: string): URL | UrlFault {
+  if (text.length > URL_CHARS_MAX) return refused(`is longer than ${URL_CHARS_MAX} characters`);
   if (/[\u0000-\u0020\u007f\\]/.test(text)) return wrong('holds a blank, a control character or a backslash');
   if (!/^[a-z][a-z0-9+.-]*:/i.test(text) || !URL.canParse(text)) return wrong('is not an absolute URL');
   const url = new URL(text);

@@ -18,16 +18,20 @@ const WALKS_MAX = 5;
  * 2 s for what no watch tells. Holds no process open. `close` leaves nothing behind.
  */
 export function watchFiles(files: readonly string[], changed: () => void, clock: ClockPort): { close(): Promise<void> } {
-  const debounce = createDebounce(changed, clock);
   let points = new Map<string, Set<string>>();
+  // Once a burst, not once an event: a thousand events may come in one turn of the loop. Before the files are read, so that
+  // nothing that happens after the reading is missed.
+  const debounce = createDebounce(() => {
+    rearm();
+    polling.refresh();
+    changed();
+  }, clock);
 
   const directories = createDirectoryWatches((dir, name) => {
     // A directory that goes away is told under its own name, and its watch is dead even if another takes its place.
     const isItself = name === basename(dir);
     if (name !== null && !isItself && points.get(dir)?.has(name) !== true) return;
     if (isItself) directories.drop(dir);
-    polling.refresh();
-    rearm();
     debounce.touch();
   });
 
@@ -42,22 +46,15 @@ export function watchFiles(files: readonly string[], changed: () => void, clock:
     }
   };
 
-  // Called by the system and by a timer, where nobody could catch: a walk that fails leaves it to the next look.
+  // Called by a timer, where nobody could catch: a walk that fails leaves it to the looks.
   const rearm = (): void => {
     try {
       arm();
     } catch {
-      debounce.touch();
+      return;
     }
   };
-  const polling = createPolling(
-    files,
-    () => {
-      rearm();
-      debounce.touch();
-    },
-    clock,
-  );
+  const polling = createPolling(files, debounce.touch, clock);
 
   rearm();
   return {
@@ -121,7 +118,7 @@ function createDirectoryWatches(onEvent: (dir: string, name: string | null) => v
 }
 
 interface Polling {
-  /** Takes what is there now as known: a watch has told it. */
+  /** Takes what is there now as known: it is about to be read. */
   refresh(): void;
   stop(): void;
 }
@@ -162,8 +159,9 @@ function identity(path: string): string {
   try {
     const stat = statSync(path, { bigint: true, throwIfNoEntry: false });
     if (stat === undefined) return 'absent';
-    const [dev, ino, size, time] = [stat.dev, stat.ino, stat.size, stat.mtimeNs].map(String);
-    return stat.isDirectory() ? `${dev}:${ino}` : `${dev}:${ino}:${size}:${time}`;
+    const { dev, ino, size, mtimeNs, ctimeNs } = stat;
+    // Whoever sets back the time of a file cannot set back that of its inode.
+    return stat.isDirectory() ? `${dev}:${ino}` : `${dev}:${ino}:${size}:${mtimeNs}:${ctimeNs}`;
   } catch {
     return 'unreadable';
   }
