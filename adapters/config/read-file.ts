@@ -126,8 +126,10 @@ function decode(bytes: Buffer): FileReading {
 /** The text up to the first byte that is no UTF-8: there, what is read is no longer what stands in the file. */
 function beforeFault(bytes: Buffer): string {
   const written = Buffer.from(bytes.toString('utf8'));
-  const same = bytes.findIndex((byte, at) => byte !== written[at]);
-  const text = bytes.toString('utf8', 0, same === -1 ? bytes.length : same).replace(/\ufffd+$/, '');
+  let end = bytes.findIndex((byte, at) => byte !== written[at]);
+  // The bytes of one character may agree with those of its replacement up to its last.
+  while (!isUtf8(bytes.subarray(0, end))) end -= 1;
+  const text = bytes.toString('utf8', 0, end);
   return text.startsWith(BOM) ? text.slice(BOM.length) : text;
 }
 
