@@ -1,7 +1,7 @@
 import { mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import type { ConfigPort, LayerReading, ServerDefinition } from '../../actors/ports.js';
+import type { ClockPort, ConfigPort, LayerReading, ServerDefinition } from '../../actors/ports.js';
 import { createFileConfig } from '../../adapters/config/file-config.js';
 import { createNodeDigest } from '../../adapters/node-digest.js';
 import { systemClock } from '../../adapters/system-clock.js';
@@ -12,6 +12,8 @@ export interface ConfigFolder extends AsyncDisposable {
   readonly projectFile: string;
   readonly overrideFile: string;
   readonly config: ConfigPort;
+  /** The same files, watched in another time. */
+  configWith(clock: ClockPort): ConfigPort;
   /** Writes the files given, reads all layers, and returns them by name. */
   read(files: ConfigTexts): Promise<Readings>;
 }
@@ -36,19 +38,16 @@ export async function configFolder(env: Readonly<Record<string, string | undefin
   const userFile = join(home, 'user', 'mcp.json');
   const projectFile = join(root, '.mcp.json');
   const overrideFile = join(root, '.mcp-supervisor', 'mcp.json');
-  const config = createFileConfig({
-    userConfigFile: userFile,
-    hostDir: '.mcp-supervisor',
-    env,
-    clock: systemClock,
-    digest: createNodeDigest(),
-  });
+  const configWith = (clock: ClockPort): ConfigPort =>
+    createFileConfig({ userConfigFile: userFile, hostDir: '.mcp-supervisor', env, clock, digest: createNodeDigest() });
+  const config = configWith(systemClock);
   return {
     root,
     userFile,
     projectFile,
     overrideFile,
     config,
+    configWith,
     async read({ user, project, override }) {
       await write(userFile, user);
       await write(projectFile, project);
