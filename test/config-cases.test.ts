@@ -110,6 +110,61 @@ test('a fresh clone lists its servers as the workspace\u2019s own, each for a qu
   ]);
 });
 
+test('every field of the user file is expanded, once; a workspace file has variables in env values and headers only (B060)', async () => {
+  const { env = {} } = expectedOf('B060-var-expand.mcp.json');
+  await using folder = await configFolder(env);
+  const user = await readFixture(folder, 'B060-var-expand.mcp.json');
+  expect(serverOf(user, 's')).toMatchObject({ command: 'node', args: ['--x=abc', '$TOK', '${TOK}2'], env: { K: 'abc' } });
+  expect(serverOf(user, 'h')).toMatchObject({ url: 'https://example.com/mcp', headers: { Authorization: 'Bearer abc' } });
+  expect(decidedOtherwise['B060']).toMatch(/workspace file/);
+  const { project } = await folder.read({
+    user: { workspaceVariables: ['TOK'] },
+    project: readFileSync(new URL('B060-var-expand.mcp.json', directory), 'utf8'),
+  });
+  expect(project.servers.map(({ id, refusal }) => [id, refusal?.code])).toEqual([
+    ['h', 'CONFIG_PROJECT_SECRET'],
+    ['s', 'REFUSED_COMMAND'],
+  ]);
+});
+
+test('comments and trailing commas are read, and are still there after an edit (B063)', async () => {
+  await using folder = await configFolder();
+  const text = readFileSync(new URL('B063-trailing.mcp.json', directory), 'utf8');
+  const { user } = await folder.read({ user: text });
+  expect(serverOf(user, 'a')).toMatchObject({ command: 'x', args: ['1', '2'], refusal: null });
+  await folder.config.setRemote(true);
+  const edited = await readFile(folder.userFile, 'utf8');
+  expect(edited).toContain('"a": { "command": "x", "args": ["1", "2",], },');
+  expect(edited).toMatch(/\{ \/\/ user servers[^]*\/\* end \*\//);
+  expect((await folder.read({})).user).toMatchObject({ state: 'valid', settings: { remoteEnabled: true } });
+});
+
+test('marks of comments and brackets inside strings are text (B064)', async () => {
+  await using folder = await configFolder();
+  const a = serverOf(await readFixture(folder, 'B064-tricky.mcp.json'), 'a');
+  expect([a.url, a.headers]).toEqual(['https://h.example/*x*/p?q=//r', { X: 'a",}' }]);
+  const args = { mcpServers: { b: { command: 'b', args: [',]', '\\', '// no', '/* no */'] } } };
+  expect(serverOf((await folder.read({ user: args })).user, 'b').args).toEqual(args.mcpServers.b.args);
+});
+
+test('an entry is removed from the layer it is asked of, which shows the lower one again (B071)', async () => {
+  await using folder = await configFolder();
+  const entry = (command: string): object => ({ mcpServers: { x: { command } } });
+  const before = await folder.read({ user: entry('mine'), project: entry('theirs') });
+  expect([before.user, before.project].map((reading) => serverOf(reading).file)).toEqual([folder.userFile, folder.projectFile]);
+  await folder.config.remove({ root: folder.root }, serverOf(before.project).layer, 'x');
+  const after = await folder.read({});
+  expect([after.user.servers.length, after.project.servers.length, serverOf(after.user).command]).toEqual([1, 0, 'mine']);
+});
+
+test('a name with a blank is no id: it is told with its place, and never becomes a name of a tool (B076)', async () => {
+  await using folder = await configFolder();
+  const { user } = await folder.read({ user: { mcpServers: { 'My server': { command: 'x' } } } });
+  expect(user).toMatchObject({ state: 'rejected', servers: [] });
+  expect(user.errors).toMatchObject([{ line: 3, column: 5, key: 'mcpServers.My server', code: 'CONFIG_INVALID' }]);
+  expect(decidedOtherwise['B076']).toMatch(/description/);
+});
+
 interface Layers {
   readonly user: object;
   readonly workspace: object;

@@ -1,6 +1,7 @@
 import { rename, writeFile } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
 import type { Workspace, WorkspaceStatus } from '../actors/api.js';
+import { caseFile } from './support/case-file.js';
 import {
   type Entry,
   lives,
@@ -142,8 +143,48 @@ describe('one server changed in the user file', () => {
   });
 });
 
+/** One of the edits of a fixture, with commands that run. */
+interface ReloadCase {
+  readonly before: { readonly mcpServers: Readonly<Record<string, { readonly args: readonly string[] }>> };
+  readonly edits: readonly [
+    { readonly after: { readonly mcpServers: Readonly<Record<string, { readonly args: readonly string[] }>> } },
+  ];
+}
+
+describe('three servers in the user file', () => {
+  test('start anew one by one: the changed one alone, none for order or comments, and the removed one stops (B181)', async () => {
+    await using here = await realWorkspace();
+    const { before, edits } = caseFile('B181-one-of-three.reload.json') as ReloadCase;
+    const runnable = ({ mcpServers }: ReloadCase['before']): Record<string, Entry> =>
+      Object.fromEntries(
+        Object.entries(mcpServers).map(([id, one]) => [id, { ...one, ...here.fixture('echo-server.mjs', ...one.args) }]),
+      );
+    const workspace = await here.open({ user: { mcpServers: runnable(before) } });
+    await untilAllReady(workspace, 'a', 'b', 'c');
+    const first = lives(workspace);
+
+    const edited = runnable(edits[0].after);
+    await here.writeUser({ mcpServers: edited });
+    await untilServer(workspace, 'a', ({ phase, generation }) => phase === 'ready' && generation === 2);
+    const second = lives(workspace);
+    expect(second).toMatchObject({ b: first['b'], c: first['c'] });
+
+    const reversed = Object.fromEntries(Object.entries(edited).reverse());
+    await here.writeUser(`// another order\n${JSON.stringify({ mcpServers: reversed })}`);
+    await until(workspace, isTaken(3));
+    expect(lives(workspace)).toEqual(second);
+
+    const { c: _removed, ...rest } = edited;
+    await here.writeUser({ mcpServers: { ...rest, d: here.fixture('echo-server.mjs', 'd') } });
+    await untilReady(workspace, 'd');
+    await expect.poll(() => here.pids, { timeout: 10_000 }).toHaveLength(3);
+    expect(lives(workspace)).toMatchObject({ a: second['a'], b: second['b'] });
+    expect(Object.keys(lives(workspace))).toEqual(['a', 'b', 'd']);
+  });
+});
+
 describe('servers that come and go with the file', () => {
-  test('one taken out fails its call in flight with SERVER_REMOVED, and its process and tools are gone', async () => {
+  test('one taken out fails its call in flight with SERVER_REMOVED, and its process and tools are gone (B182)', async () => {
     await using here = await realWorkspace();
     const { workspace, one } = await twoServers(here);
     const before = lives(workspace);

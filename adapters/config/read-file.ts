@@ -31,12 +31,22 @@ const unreadable = (message: string): FileReading => ({
 });
 
 const irregular = unreadable('is not a regular file');
+const changing = unreadable('keeps changing while it is read');
 
 /**
  * Reads a small UTF-8 text file. Refuses anything but a regular file without ever waiting on one (a pipe, a device), and
  * whatever is over the size cap. Absent means that the name is free: a link to nowhere, on the way to it too, is a fault.
  */
 export async function readTextFile(file: string): Promise<FileReading> {
+  for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt += 1) {
+    const reading = await attemptRead(file);
+    if (reading !== null) return reading;
+  }
+  return changing;
+}
+
+/** `null` when the file was there and not there at once: somebody is replacing it. */
+async function attemptRead(file: string): Promise<FileReading | null> {
   let handle: FileHandle;
   try {
     // Opening is an act of its own to a device, and ends the wait of whoever writes to a pipe.
@@ -44,10 +54,7 @@ export async function readTextFile(file: string): Promise<FileReading> {
     handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY);
   } catch (error) {
     const code = errorCode(error);
-    if (code !== 'ENOENT') return unreadable(`cannot be opened (${code})`);
-    const link = await deadLink(file);
-    if (link === null) return { state: 'absent' };
-    return unreadable(link === file ? 'is a link to a file that does not exist' : 'lies behind a link that leads nowhere');
+    return code === 'ENOENT' ? absence(file) : unreadable(`cannot be opened (${code})`);
   }
   try {
     return await readHandle(handle);
@@ -59,23 +66,23 @@ export async function readTextFile(file: string): Promise<FileReading> {
 }
 
 /**
- * The link that leads nowhere on the way to a file that is not there; `null` where there is none. The disk that holds
- * somebody's files may be away, and that must not look like a person who has none.
+ * Why there is no such file. The disk that a link leads to may be away, and that must not look like a person who has no file;
+ * nor must a file that is being replaced.
  */
-async function deadLink(file: string): Promise<string | null> {
-  for (let path = file; ; path = dirname(path)) {
-    const isThere = await lstat(path).then(
-      () => true,
-      () => false,
-    );
-    if (!isThere && path !== dirname(path)) continue;
-    const leadsOn = await stat(path).then(
-      () => true,
-      () => false,
-    );
-    return leadsOn ? null : path;
+async function absence(file: string): Promise<FileReading | null> {
+  for (let path = file; path !== dirname(path); path = dirname(path)) {
+    if (!(await isFound(lstat(path)))) continue;
+    if (await isFound(stat(path))) break;
+    return unreadable(path === file ? 'is a link to a file that does not exist' : 'lies behind a link that leads nowhere');
   }
+  return (await isFound(lstat(file))) ? null : { state: 'absent' };
 }
+
+const isFound = (look: Promise<unknown>): Promise<boolean> =>
+  look.then(
+    () => true,
+    () => false,
+  );
 
 async function readHandle(handle: FileHandle): Promise<FileReading> {
   for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt += 1) {
@@ -87,7 +94,7 @@ async function readHandle(handle: FileHandle): Promise<FileReading> {
     const isSame = before.mtimeNs === after.mtimeNs && before.size === after.size && after.size === BigInt(bytes.length);
     if (isSame) return decode(bytes);
   }
-  return unreadable('keeps changing while it is read');
+  return changing;
 }
 
 /** `null` when there is more than the cap. */
