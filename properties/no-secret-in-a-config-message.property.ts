@@ -1,3 +1,4 @@
+import { inspect } from 'node:util';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { LayerReading } from '../actors/ports.js';
@@ -86,11 +87,20 @@ const spoiledFile = fc
     settings: fc.dictionary(setting, value, { maxKeys: 2 }),
     cut: fc.oneof({ weight: 3, arbitrary: fc.constant(1) }, fc.double({ min: 0, max: 1, noNaN: true })),
     spoil: fc.constantFrom('', '', '', CANARY, '"', '}'),
+    slip: fc.option(fc.record({ mark: fc.constantFrom('"', ':', ',', '{'), which: fc.nat(60) })),
   })
-  .map(({ servers, settings, cut, spoil }) => {
-    const whole = JSON.stringify({ mcpServers: servers, ...settings }, null, 1);
+  .map(({ servers, settings, cut, spoil, slip }) => {
+    const whole = withoutMark(JSON.stringify({ mcpServers: servers, ...settings }, null, 1), slip);
     return whole.slice(0, Math.ceil(whole.length * cut)) + spoil;
   });
+
+/** One mark too few: what was a value may stand where a name is expected. */
+function withoutMark(text: string, slip: { readonly mark: string; readonly which: number } | null): string {
+  if (slip === null) return text;
+  const places = [...text.matchAll(new RegExp(slip.mark, 'g'))].map(({ index }) => index);
+  const at = places[slip.which % Math.max(1, places.length)];
+  return at === undefined ? text : text.slice(0, at) + text.slice(at + 1);
+}
 
 const file = fc.oneof(soundFile, spoiledFile);
 
@@ -126,6 +136,27 @@ test('no value of a configuration file, and none of the environment, is ever in 
   expect(told).toBeGreaterThan(50);
   expect(refused).toBeGreaterThan(5);
 });
+
+test('nor in what an edit of such a file says', async () => {
+  await using folder = await configFolder({ SECRET: CANARY });
+  const outcomes = { done: 0, refused: 0 };
+  await fc.assert(
+    fc.asyncProperty(file, file, async (user, project) => {
+      await folder.read({ user, project });
+      const { config, root } = folder;
+      for (const edit of [() => config.setRemote(true), () => config.remove({ root }, 'workspace', 'x')]) {
+        try {
+          await edit();
+          outcomes.done += 1;
+        } catch (error) {
+          outcomes.refused += 1;
+          expect(inspect(error, { depth: 5 })).not.toContain(CANARY);
+        }
+      }
+    }),
+  );
+  expect(Math.min(outcomes.done, outcomes.refused)).toBeGreaterThan(5);
+}, 120_000);
 
 describe('would notice', () => {
   test('a message that quotes the value it complains about', async () => {

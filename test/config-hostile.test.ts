@@ -87,7 +87,7 @@ describe('reading a file', () => {
     const dir = await temporaryDirectory('config-');
     const file = join(dir, 'mcp.json');
     await writeFile(file, '{}');
-    let isOver = false;
+    const over = new AbortController();
     const swapping = (async () => {
       const others: readonly ((path: string) => Promise<void>)[] = [
         async (path) => void execFileSync('mkfifo', [path]),
@@ -96,14 +96,14 @@ describe('reading a file', () => {
         (path) => writeFile(path, '').then(() => truncate(path, 2 ** 31)),
         (path) => writeFile(path, '{}'),
       ];
-      for (let turn = 0; !isOver; turn += 1) {
+      for (let turn = 0; !over.signal.aborted; turn += 1) {
         await others[turn % others.length]?.(`${file}.new`);
         await rename(`${file}.new`, file);
       }
     })();
     const readings = [];
     for (let turn = 0; turn < 200; turn += 1) readings.push(await readTextFile(file));
-    isOver = true;
+    over.abort();
     await swapping;
     for (const reading of readings) {
       if (reading.state === 'text') expect(reading.text).toBe('{}');
@@ -115,9 +115,9 @@ describe('reading a file', () => {
     const file = join(await temporaryDirectory('config-'), 'mcp.json');
     const texts = ['a', 'b'].map((letter) => letter.repeat(100_000));
     await writeFile(file, texts[0] ?? '');
-    let isOver = false;
+    const over = new AbortController();
     const writing = (async () => {
-      for (let turn = 0; !isOver; turn += 1)
+      for (let turn = 0; !over.signal.aborted; turn += 1)
         await writeFile(`${file}.new`, texts[turn % 2] ?? '').then(() => rename(`${file}.new`, file));
     })();
     for (let turn = 0; turn < 100; turn += 1) {
@@ -125,7 +125,7 @@ describe('reading a file', () => {
       if (reading.state === 'text') expect(texts.includes(reading.text)).toBe(true);
       else expect(reading).toMatchObject({ code: 'CONFIG_UNREADABLE' });
     }
-    isOver = true;
+    over.abort();
     await writing;
   });
 

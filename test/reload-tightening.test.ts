@@ -11,7 +11,11 @@ const settings = { remoteEnabled: true };
 const broken = rejectedLayer('workspace');
 
 /** Two servers of the user's and one of the workspace's, all ready; then the workspace's file is broken. */
-async function brokenElsewhere(): Promise<{ readonly sim: Simulation; readonly workspace: Workspace; end(): Promise<void> }> {
+async function brokenElsewhere(): Promise<{
+  readonly sim: Simulation;
+  readonly workspace: Workspace;
+  readonly end: () => Promise<void>;
+}> {
   const sim = new Simulation();
   sim.layers = [
     layer('user', own, { ...settings, toolPolicies: [{ server: 'near', tool: null, verdict: 'allow', layer: 'user' }] }),
