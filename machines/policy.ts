@@ -1,4 +1,4 @@
-import { matchesGlob } from './glob.js';
+import { type Meter, matchesGlob } from './glob.js';
 import type { LayerName, ServerId } from './vocabulary.js';
 
 export type Verdict = 'allow' | 'ask' | 'deny';
@@ -23,6 +23,8 @@ export interface PolicyQuestion {
   readonly approveTools: readonly string[];
   /** Whether a remembered grant names this very tool with its current definition. */
   readonly granted: boolean;
+  /** Whether the tool is not as it was when it was first known, and nobody has agreed to that. */
+  readonly changed: boolean;
 }
 
 export interface PolicyAnswer {
@@ -31,10 +33,14 @@ export interface PolicyAnswer {
   readonly rule: string;
 }
 
+/** As many words as a megabyte of rules takes for a name of 1 500 characters; the catalogue has none over 256 bytes. */
+const STEPS_MAX = 2 ** 26;
+
 /**
  * Decides a call: a deny of any layer, then a remembered grant, then an explicit ask of any layer, then an allow or
  * `approveTools` of the user, else ask. An allow counts only for a server that the user or a plugin defines: the user's for
- * any of them, a plugin's for its own. What cannot be evaluated is a deny.
+ * any of them, a plugin's for its own; and for no definition that has changed, for which only a grant of its own is a yes.
+ * What cannot be evaluated, or not within bounds, is a deny.
  */
 export function decidePolicy(question: PolicyQuestion): PolicyAnswer {
   try {
@@ -51,21 +57,31 @@ export function tighten(answer: PolicyAnswer, word: unknown): PolicyAnswer {
   return answer;
 }
 
-function decide({ server, tool, servedBy, rules, approveTools, granted }: PolicyQuestion): PolicyAnswer {
+function decide({ server, tool, servedBy, rules, approveTools, granted, changed }: PolicyQuestion): PolicyAnswer {
+  const matches = matcherFor(tool);
   let asked: ToolRule | null = null;
   let allowed: ToolRule | null = null;
   for (const rule of rules) {
-    if (rule.server !== server || !(rule.tool === null || matchesGlob(rule.tool, tool))) continue;
+    if (rule.server !== server || !(rule.tool === null || matches(rule.tool))) continue;
     if (rule.verdict === 'ask') asked ??= rule;
     else if (rule.verdict !== 'allow') return { verdict: 'deny', rule: inWords(rule) };
     else if (isUsers(servedBy) && (rule.layer === 'user' || rule.layer === servedBy)) allowed ??= rule;
   }
   if (granted) return { verdict: 'allow', rule: 'a remembered grant' };
   if (asked !== null) return { verdict: 'ask', rule: inWords(asked) };
-  if (allowed !== null) return { verdict: 'allow', rule: inWords(allowed) };
-  const approved = isUsers(servedBy) ? approveTools.find((glob) => matchesGlob(glob, tool)) : undefined;
-  if (approved !== undefined) return { verdict: 'allow', rule: `approveTools "${approved}" of ${servedBy}` };
-  return { verdict: 'ask', rule: 'ask, as no rule says otherwise' };
+  const approved = allowed === null && isUsers(servedBy) ? approveTools.find(matches) : undefined;
+  if (allowed === null && approved === undefined) return { verdict: 'ask', rule: 'ask, as no rule says otherwise' };
+  // What was allowed is what was known then.
+  if (changed) return { verdict: 'ask', rule: 'ask, as the definition has changed' };
+  return { verdict: 'allow', rule: allowed === null ? `approveTools "${approved}" of ${servedBy}` : inWords(allowed) };
+}
+
+function matcherFor(tool: string): (glob: string) => boolean {
+  const meter: Meter = { steps: 0 };
+  return (glob) => {
+    if (meter.steps > STEPS_MAX) throw new RangeError('the rules take too long to evaluate');
+    return matchesGlob(glob, tool, meter);
+  };
 }
 
 const isUsers = (layer: LayerName): boolean => layer === 'user' || layer.startsWith('plugin:');

@@ -59,6 +59,7 @@ describe('full names', () => {
         rules: [{ server: 'evil', tool: '*', verdict: 'deny', layer: 'user' }],
         approveTools: ['*'],
         granted: false,
+        changed: false,
       }).verdict;
     expect(policy?.denied.map(verdictOf)).toEqual(['deny', 'deny', 'deny']);
     expect(policy?.allowed.map(verdictOf)).toEqual(['allow', 'allow', 'allow']);

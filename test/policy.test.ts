@@ -1,8 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { matchesGlob } from '../machines/glob.js';
+import { type Meter, matchesGlob } from '../machines/glob.js';
 import { decidePolicy, type PolicyQuestion, type ToolRule, tighten, type Verdict } from '../machines/policy.js';
 import type { LayerName } from '../machines/vocabulary.js';
+import { caseFile } from './support/case-file.js';
 
 const question: PolicyQuestion = {
   server: 'files',
@@ -11,6 +12,7 @@ const question: PolicyQuestion = {
   rules: [],
   approveTools: [],
   granted: false,
+  changed: false,
 };
 
 const rule = (verdict: Verdict, layer: LayerName = 'user', tool: string | null = '*', server = 'files'): ToolRule => ({
@@ -30,9 +32,19 @@ function oracle(q: PolicyQuestion): Verdict {
   if (q.granted) return 'allow';
   if (fitting.some((r) => r.verdict === 'ask')) return 'ask';
   const mayAllow = (r: { readonly layer: string }) => r.layer === 'user' || r.layer === q.servedBy;
+  if (q.changed) return 'ask';
   if (isUsers(q.servedBy) && fitting.some((r) => r.verdict === 'allow' && mayAllow(r))) return 'allow';
   if (isUsers(q.servedBy) && q.approveTools.some((glob) => naiveGlob(glob, q.tool))) return 'allow';
   return 'ask';
+}
+
+const severity: Readonly<Record<Verdict, number>> = { allow: 0, ask: 1, deny: 2 };
+
+/** The host's word on top: the stricter of the two, and a word that is none says nothing. */
+function oracleOfBoth(q: PolicyQuestion, word: unknown): Verdict {
+  const own = oracle(q);
+  const said = word === 'deny' || word === 'ask' ? word : 'allow';
+  return severity[said] > severity[own] ? said : own;
 }
 
 function naiveGlob(glob: string, name: string): boolean {
@@ -63,12 +75,17 @@ const questions: fc.Arbitrary<PolicyQuestion> = fc.record({
   ),
   approveTools: fc.array(glob, { maxLength: 2 }),
   granted: fc.boolean(),
+  changed: fc.boolean(),
 });
+const words = fc.constantFrom<unknown>('deny', 'ask', 'allow', 'approve', true, undefined);
+const RULE_SETS = 3_000;
 
-/** Sets of rules on which an evaluation disagrees with the oracle. */
-function disagreements(evaluate: (q: PolicyQuestion) => Verdict): number {
-  return fc.sample(questions, 1_000).filter((q) => evaluate(q) !== oracle(q)).length;
+/** How many sets of rules, with a word of the host, there are on which an evaluation disagrees with the oracle. */
+function disagreements(evaluate: (q: PolicyQuestion, word: unknown) => Verdict): number {
+  return fc.sample(fc.tuple(questions, words), RULE_SETS).filter(([q, word]) => evaluate(q, word) !== oracleOfBoth(q, word)).length;
 }
+
+const decideBoth = (q: PolicyQuestion, word: unknown): Verdict => tighten(decidePolicy(q), word).verdict;
 
 describe('a tool policy', () => {
   it('asks when no rule says anything', () => {
@@ -132,22 +149,69 @@ describe('a tool policy', () => {
     expect(ask({ rules: [{ ...rule('allow'), verdict: 'alow' as Verdict }] }).verdict).toBe('deny');
   });
 
-  it('S028 agrees with a naive reading of the same order over random rule sets', () => {
-    expect(disagreements((q) => decidePolicy(q).verdict)).toBe(0);
+  it('asks about a definition that has changed, whoever allowed the one before, but for a grant of its own', () => {
+    const allowed = { rules: [rule('allow')], approveTools: ['*'], changed: true };
+    expect(ask(allowed)).toEqual({ verdict: 'ask', rule: 'ask, as the definition has changed' });
+    expect(ask({ ...allowed, rules: [] }).rule).toBe('ask, as the definition has changed');
+    expect(ask({ ...allowed, granted: true }).verdict).toBe('allow');
+    expect(ask({ ...allowed, rules: [rule('deny')], granted: true }).verdict).toBe('deny');
   });
 
-  it('S028 would be caught by that comparison with one step out of order', () => {
-    const grantFirst = (q: PolicyQuestion): Verdict => (q.granted ? 'allow' : decidePolicy(q).verdict);
-    const workspaceAllows = (q: PolicyQuestion): Verdict =>
-      decidePolicy({ ...q, rules: q.rules.map((one) => ({ ...one, layer: 'user' })) }).verdict;
-    expect(disagreements(grantFirst)).toBeGreaterThan(0);
-    expect(disagreements(workspaceAllows)).toBeGreaterThan(0);
+  it('S028 agrees with a naive reading of the same order over 3 000 random rule sets and words of the host', () => {
+    expect(disagreements(decideBoth)).toBe(0);
   });
 
-  it('S028 reads 10 000 rules to the last one', () => {
-    const rules = Array.from({ length: 10_000 }, (_, at) => rule('allow', 'user', `tool_${at}_*`));
-    const tool = `tool_9_${'é'.repeat(100)}`;
-    expect(ask({ tool, rules: [...rules, rule('deny', 'workspace', '*é')] }).verdict).toBe('deny');
+  it.each<readonly [string, (q: PolicyQuestion, word: unknown) => Verdict]>([
+    ['a grant before a deny', (q, word) => (q.granted ? tighten({ verdict: 'allow', rule: '' }, word).verdict : decideBoth(q, word))],
+    ['an ask before a grant', (q, word) => decideBoth({ ...q, granted: false }, word)],
+    [
+      'an allow of a workspace',
+      (q, word) => decideBoth({ ...q, rules: q.rules.map((one) => ({ ...one, layer: 'user' })) }, word),
+    ],
+    ["the user's allow lent to a workspace's server", (q, word) => decideBoth({ ...q, servedBy: 'user' }, word)],
+    ['an allow of what has changed', (q, word) => decideBoth({ ...q, changed: false }, word)],
+    ['a host that loosens', (q, word) => (word === 'allow' ? 'allow' : decideBoth(q, word))],
+    ['a host that is not heard', (q) => decidePolicy(q).verdict],
+    ['the rules of another server', (q, word) => decideBoth({ ...q, rules: q.rules.map((one) => ({ ...one, server: 's' })) }, word)],
+  ])('S028 would be caught by that comparison with %s', (_what, planted) => {
+    expect(disagreements(planted)).toBeGreaterThan(0);
+  });
+
+  it('S028 reads 10 000 rules to the last one, for a name of 4 KiB and globs in any script', () => {
+    const tool = `tool_9_${'é😀'.repeat(682)}`;
+    expect(Buffer.byteLength(tool)).toBeGreaterThan(4_096);
+    const rules = Array.from({ length: 10_000 }, (_, at) => rule('allow', 'user', at % 2 === 0 ? `tool_${at}_*` : `*é?${at}*😀`));
+    expect(ask({ tool, rules: [...rules, rule('deny', 'workspace', '*é?é*😀')] }).rule).toBe('deny "files.*é?é*😀" of workspace');
+    expect(ask({ tool, rules }).verdict).toBe('ask');
+    expect(ask({ tool, rules: [...rules, rule('allow', 'user', 'tool_9_*')] }).verdict).toBe('allow');
+  });
+
+  it('S028 denies what would take longer than any rules of a file can', () => {
+    const endless = Array.from({ length: 100 }, () => rule('allow', 'user', `*${'a?'.repeat(16_000)}*b*a`));
+    expect(ask({ tool: 'a'.repeat(40_000), rules: endless })).toEqual({
+      verdict: 'deny',
+      rule: 'a rule that cannot be evaluated',
+    });
+  });
+
+  it('B175 lets a deny win over an allow, whole names and globs alike, with one answer wherever it is asked', () => {
+    interface Case {
+      readonly policy: { readonly allow: readonly string[]; readonly deny?: readonly string[] };
+      readonly tools: readonly string[];
+    }
+    const { also, ...first } = caseFile('B175-deny.policy.json') as Case & { readonly also: Case };
+    const { allowed, denied } = caseFile('B175-deny.policy.json.expect.json') as Record<'allowed' | 'denied', string[]>;
+    const verdicts = ({ policy, tools }: Case): Record<string, Verdict> => {
+      const rules = [
+        ...policy.allow.map((tool) => rule('allow', 'user', tool)),
+        ...(policy.deny ?? []).map((tool) => rule('deny', 'workspace', tool)),
+      ];
+      return Object.fromEntries(tools.map((tool) => [tool, ask({ rules, tool }).verdict]));
+    };
+    const expected = [...allowed.map((tool) => [tool, 'allow']), ...denied.map((tool) => [tool, 'deny'])];
+    expect(verdicts(first)).toEqual(Object.fromEntries(expected));
+    // What no rule names is no yes: it is asked about, which a host without a channel refuses.
+    expect(verdicts(also)).toEqual({ read: 'allow', write: 'ask' });
   });
 });
 
@@ -189,6 +253,19 @@ describe('a glob', () => {
       { numRuns: 1_000 },
     );
     expect(found.failed).toBe(true);
+  });
+
+  it('S028 takes twice the steps for a name twice as long, whatever the glob, and no step for most rules', () => {
+    const steps = (pattern: string, length: number): number => {
+      const meter: Meter = { steps: 0 };
+      matchesGlob(pattern, 'a'.repeat(length), meter);
+      return meter.steps;
+    };
+    for (const pattern of ['*a*a*a*', '*a?a?b*a', `*${'a'.repeat(40)}*a?a*`, `${'*a'.repeat(200)}*`]) {
+      expect(steps(pattern, 2_048)).toBe(2 * steps(pattern, 1_024));
+      expect(steps(pattern, 1_024)).toBeLessThanOrEqual(1_024 * Math.ceil((pattern.length + 1) / 31));
+    }
+    expect(['a', 'b*', '*b', 'a*', '*', '?b'].map((pattern) => steps(pattern, 1_024))).toEqual([0, 0, 0, 0, 0, 0]);
   });
 
   it('S106 does not run away on a pattern made to backtrack', () => {
