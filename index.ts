@@ -4,6 +4,7 @@ import { supervisorError } from './actors/errors.js';
 import type { LogPort, Ports } from './actors/ports.js';
 import { createSupervisor as createCore, ProcessPool } from './actors/supervisor.js';
 import { createFileConfig } from './adapters/config/file-config.js';
+import { createGrantsFile } from './adapters/config/grants-file.js';
 import { defaultPaths, type SupervisorPaths } from './adapters/default-paths.js';
 import { createHttpPort } from './adapters/http/guarded-http.js';
 import { linearRegex } from './adapters/linear-regex.js';
@@ -16,7 +17,9 @@ import { createNodeDigest } from './adapters/node-digest.js';
 import { createNodeProcessPort } from './adapters/node-process.js';
 import { createPrivateFiles } from './adapters/private-files.js';
 import { realPath } from './adapters/real-path.js';
+import { createAuditLog } from './adapters/state/audit-log.js';
 import { createStateDb } from './adapters/state/state-db.js';
+import { type AuditReport, verifyAudit as verifyAuditOf } from './adapters/state/verify-audit.js';
 import { systemClock } from './adapters/system-clock.js';
 import { systemRandom } from './adapters/system-random.js';
 import { createVet } from './adapters/vet/vet.js';
@@ -24,6 +27,7 @@ import { createVet } from './adapters/vet/vet.js';
 export type * from './actors/api.js';
 export { CODES, type Code, type Failure, type Stage, SupervisorError } from './actors/errors.js';
 export type { SupervisorPaths } from './adapters/default-paths.js';
+export type { AuditProblem, AuditRecord, AuditReport } from './adapters/state/verify-audit.js';
 
 /** One set of live connections and running workspaces for the whole process, however many supervisors it has. */
 const pool = new ProcessPool(systemClock);
@@ -68,6 +72,11 @@ export function createSupervisor(options: NodeSupervisorOptions = {}): Superviso
     config: createFileConfig({ userConfigFile: userConfig, hostDir, env: process.env, clock: systemClock, digest }),
     vet: createVet({ env: process.env, digest, marker: systemRandom.nonce(), salt: () => db.salt() }),
     link: createLinkPort({ process: processes, http, clock: systemClock, eras: new EraMemory(db), engine }),
+    grants: createGrantsFile({ hostDir }),
+    // What a host takes itself is not kept twice.
+    ...(options.audit === undefined
+      ? { audit: createAuditLog({ dir: stateDir, clock: systemClock, digest, nonce: () => systemRandom.nonce(), log }) }
+      : {}),
     log,
     regex: linearRegex,
     realPath,
@@ -76,4 +85,12 @@ export function createSupervisor(options: NodeSupervisorOptions = {}): Superviso
     },
   };
   return createCore({ ...options, ports, pool });
+}
+
+/**
+ * Checks the audit that the supervisors of this computer keep in the state directory: `problems` is empty when no line of it was
+ * changed, removed, added or moved. Changes nothing; rejects with the system's error when it cannot be read.
+ */
+export function verifyAudit(paths: Pick<SupervisorPaths, 'stateDir'> = {}): Promise<AuditReport> {
+  return verifyAuditOf(defaultPaths(paths, process.env).stateDir, createNodeDigest());
 }

@@ -16,6 +16,8 @@ export interface CallSubject {
   readonly method: string;
   readonly params: { readonly [key: string]: Json };
   readonly arguments: Json;
+  /** Keeps the approval for this very tool as it is defined now; null for what cannot be remembered. */
+  readonly remember: (() => void) | null;
 }
 
 /** Calls to one server that are judged at once. */
@@ -39,9 +41,15 @@ export class Admission {
   admit(subject: CallSubject, policy: PolicyAnswer, options: CallOptions): Promise<void> {
     const { server, label } = subject;
     return this.#judged.during({ ...options, server }, async (ended) => {
-      const { verdict, rule } = tighten(policy, await this.#hostsWord(subject, options));
+      const answer = tighten(policy, await this.#hostsWord(subject, options));
+      const { verdict, rule } = answer;
+      const { session, byPerson } = options;
+      this.#runtime.audit.judged({ server, tool: label, arguments: subject.arguments, session, byPerson }, answer);
       if (verdict === 'deny') throw supervisorError('BLOCKED_BY_POLICY', `"${label}" is blocked: ${rule}`);
-      if (verdict === 'ask' && options.byPerson !== true && !ended.aborted) await this.#ask(subject, options, ended);
+      // Where it is the host that asks, it asks again next time, whatever is remembered.
+      const remember = policy.verdict === 'ask' && this.#runtime.grants.canRemember ? subject.remember : null;
+      if (verdict === 'ask' && byPerson !== true && !ended.aborted)
+        await this.#ask({ ...subject, remember }, rule, options, ended);
     });
   }
 
@@ -85,7 +93,8 @@ export class Admission {
     }
   }
 
-  async #ask({ label, server, tool, arguments: args }: CallSubject, options: CallOptions, ended: AbortSignal): Promise<void> {
+  async #ask(subject: CallSubject, rule: string, options: CallOptions, ended: AbortSignal): Promise<void> {
+    const { label, server, tool, arguments: args, remember } = subject;
     const { questions, approvalTimeoutMs } = this.#runtime;
     if (!questions.hasChannel && options.approve === undefined) {
       throw supervisorError('APPROVAL_NO_CHANNEL', `"${label}" has to be approved and nobody can be asked here`, {
@@ -93,12 +102,15 @@ export class Admission {
       });
     }
     const session = options.session ?? null;
-    const question = { kind: 'call', server, tool: label, arguments: args, session } as const;
+    const canRemember = remember !== null;
+    const question = { kind: 'call', server, tool: label, arguments: args, session, rule, canRemember } as const;
     const asked = questions.put(question, approvalTimeoutMs, options.approve);
     ended.addEventListener('abort', () => asked.withdraw(), { once: true });
     switch (await asked.answer) {
       case 'approve':
         return;
+      case 'always':
+        return remember?.();
       case 'deny':
         throw supervisorError('BLOCKED_BY_USER', `"${label}" was not approved`);
       case 'timeout':

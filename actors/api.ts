@@ -14,10 +14,12 @@ import type {
   Stage,
   TransportKind,
 } from '../machines/vocabulary.js';
+import type { Gateway, GatewayResult, ToolListing } from './gateway-api.js';
 import type {
   ApprovalCard,
   Ask,
   AskOptions,
+  AuditEntry,
   ConfigFault,
   Json,
   LogPort,
@@ -57,6 +59,11 @@ export interface SupervisorOptions {
   /** Any XState inspector's callback; see `xstate`'s `inspect` option. */
   readonly inspect?: (event: unknown) => void;
   readonly log?: LogPort;
+  /**
+   * Takes what is decided and done, in ids and digests, in place of the supervisor's own log; `null` has it recorded nowhere. It
+   * is called on the way of every call: it has to return at once, and what it throws is ignored.
+   */
+  readonly audit?: { record(entry: AuditEntry): void } | null;
 }
 
 /** Supervises workspaces within one process. One per host app. */
@@ -101,6 +108,9 @@ export interface CallOptions {
   readonly approve?: Ask;
 }
 
+/** `remember` keeps the yes to a call, where its question says `canRemember`; see `Question`. */
+export type Decision = 'approve' | 'deny' | { readonly decision: 'approve'; readonly remember?: boolean };
+
 /** One handle on a running workspace. */
 export interface Workspace {
   /** Real path. */
@@ -123,8 +133,8 @@ export interface Workspace {
   readonly gateway: Gateway;
   server(id: ServerId): ServerHandle;
   questions(): readonly Question[];
-  /** Answers a question by its nonce. Only `'approve'` is a yes. False when no such question is open. */
-  answer(nonce: string, decision: 'approve' | 'deny'): boolean;
+  /** Answers a question by its nonce. Only an approval is a yes. False when no such question is open. */
+  answer(nonce: string, decision: Decision): boolean;
   /** The digest a card shows for this value: whoever pastes a secret sees whether it is the one on the card. */
   digestOf(value: string): string;
   /** Reads the configuration now. Resolves with the status after it was taken or rejected. */
@@ -205,6 +215,8 @@ export interface WorkspaceStatus {
       readonly errors: readonly ConfigFault[];
       readonly warnings: readonly ConfigFault[];
     };
+    /** What is not as it should be with the workspace as a whole, such as records that could not be kept. */
+    readonly warnings: readonly string[];
   };
   /** By id. */
   readonly servers: readonly ServerStatus[];
@@ -251,50 +263,18 @@ export interface ToolsStatus extends ListState {
   readonly skipped: readonly { readonly name: string; readonly code: Code }[];
 }
 
-export interface ToolListing {
-  /** `mcp__<server>__<tool>`, the name to call. */
-  readonly name: string;
-  readonly server: ServerId;
-  /** What the server calls it. */
-  readonly tool: string;
-  readonly description: string;
-  readonly inputSchema: { readonly [key: string]: unknown };
-  /** False for a tool over the limit. */
-  readonly callable: boolean;
-  /** Not seen in the server's last complete listing, or the server is not running. */
-  readonly cached: boolean;
-}
-
-/** One tool in front of all servers; its definition is byte-identical for a version, whatever the configuration. */
-export interface Gateway {
-  readonly tool: {
-    readonly name: string;
-    readonly description: string;
-    readonly inputSchema: { readonly [key: string]: unknown };
-  };
-  /** For the host's system prompt; constant. */
-  readonly instructions: string;
-  /** Never rejects: a failure is a result a model can read. */
-  run(
-    request: unknown,
-    options?: {
-      readonly session?: string;
-      readonly signal?: AbortSignal;
-      readonly byPerson?: boolean;
-      readonly onProgress?: (progress: Progress) => void;
-      readonly approve?: Ask;
-    },
-  ): Promise<GatewayResult>;
-  /** The tools that a client may be shown under their own names: callable, and denied by no policy. In the order of names. */
-  tools(): readonly ToolListing[];
-  /** Calls back after anything that `tools()` depends on may have changed; what it returns ends that. */
-  watchTools(changed: () => void): () => void;
-}
-
-export interface GatewayResult {
-  readonly content: readonly { readonly type: string; readonly [key: string]: unknown }[];
-  readonly structuredContent?: { readonly [key: string]: unknown };
-  readonly isError?: boolean;
-}
-
-export type { ApprovalCard, Ask, AskOptions, ConfigFault, Json, PluginLayer, Ports, Progress, Question };
+export type {
+  ApprovalCard,
+  Ask,
+  AskOptions,
+  AuditEntry,
+  ConfigFault,
+  Gateway,
+  GatewayResult,
+  Json,
+  PluginLayer,
+  Ports,
+  Progress,
+  Question,
+  ToolListing,
+};

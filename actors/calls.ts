@@ -50,12 +50,14 @@ export class Calls {
     if (entry?.callable === true && isArguments(args) && isTime(options.timeoutMs) && this.#isFree(entry)) {
       // Nothing to ask and nothing to wait for: one lookup each, and no promise besides the call's own.
       const ready = this.#runtime.serving.readyServer(entry.server);
-      if (ready?.live.calls.hasRoom === true)
-        return ready.live.calls.request(
-          'tools/call',
-          { name: entry.tool, arguments: args ?? {} },
-          requestOptions(ready, options, options.timeoutMs),
-        );
+      if (ready?.live.calls.hasRoom === true) {
+        const given = args ?? {};
+        const { session, byPerson } = options;
+        const judged = { server: entry.server, tool: name, arguments: given, session, byPerson };
+        this.#runtime.audit.judged(judged, this.#policy.ofTool(entry));
+        const params = { name: entry.tool, arguments: given };
+        return ready.live.calls.request('tools/call', params, requestOptions(ready, options, options.timeoutMs));
+      }
     }
     return this.#underway(options, (isOver) => this.#callSlowly(name, args, options, isOver));
   }
@@ -70,7 +72,7 @@ export class Calls {
     return this.#underway(options, async (isOver) => {
       if (this.#runtime.candidateFor(server) === undefined) throw unknownServer(server);
       const label = `${server}.${method}`;
-      const subject: CallSubject = { server, tool: method, label, method, params, arguments: params };
+      const subject: CallSubject = { server, tool: method, label, method, params, arguments: params, remember: null };
       const policy = this.#policy.of(server, method);
       const identity = this.#runtime.identityOf(server);
       await this.#admission.admit(subject, policy, options);
@@ -83,9 +85,10 @@ export class Calls {
     });
   }
 
-  /** What the rules say of one tool, before the host's own word and any question. */
+  /** What the rules say of one tool, by its original name, before the host's own word and any question. */
   policyOf(server: ServerId, tool: string): PolicyAnswer {
-    return this.#policy.of(server, tool);
+    const entry = this.#runtime.catalogue.toolOf(server, tool);
+    return entry === undefined ? this.#policy.of(server, tool) : this.#policy.ofTool(entry);
   }
 
   /** Cancels what this session has open, at whatever point of its way. */
@@ -121,7 +124,10 @@ export class Calls {
       const { server, tool, digest } = entry;
       const argumentsOrNone = args ?? {};
       const params = { name: tool, arguments: argumentsOrNone };
-      const subject: CallSubject = { server, tool, label: name, method: 'tools/call', params, arguments: argumentsOrNone };
+      const grant = this.#policy.grantDigest(entry);
+      const remember = (): void => void this.#runtime.grants.remember(name, grant);
+      const about = { server, tool, label: name, method: 'tools/call' };
+      const subject: CallSubject = { ...about, params, arguments: argumentsOrNone, remember };
       const policy = this.#policy.ofTool(entry);
       const identity = this.#runtime.identityOf(server);
       await this.#admission.admit(subject, policy, options);
@@ -187,7 +193,7 @@ export class Calls {
     // The demand may have met a shut gate, without any news for those who wait.
     serving.update(key);
     const { live, leftMs } = await waiting;
-    return { live, timeoutMs: this.#runtime.timeoutMsOf(key), leftMs: boundMs === undefined ? undefined : leftMs };
+    return { live, timeoutMs: this.#runtime.config.timeoutMsOf(key), leftMs: boundMs === undefined ? undefined : leftMs };
   }
 
   #refuseEnded(): void {

@@ -114,6 +114,12 @@ export class Catalogue {
     return this.#entered().get(name);
   }
 
+  /** By the name its server gives it. */
+  toolOf(server: ServerId, tool: string): ToolEntry | undefined {
+    this.#entered();
+    return this.#servers.get(server)?.tools.get(tool);
+  }
+
   /** A person has seen the changed definition of this tool and said yes; it counts as known from now on. */
   acceptChange(name: string): void {
     this.tool(name)?.acceptDefinition();

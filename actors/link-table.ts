@@ -1,4 +1,4 @@
-import type { CandidateKey, Generation, LinkRef } from '../machines/vocabulary.js';
+import type { CandidateKey, Failure, Generation, LinkRef } from '../machines/vocabulary.js';
 import type { CallTable } from './call-table.js';
 import type { Link } from './ports.js';
 
@@ -45,6 +45,13 @@ export class LinkTable {
     const forget = (): void => void this.#endings.delete(ending);
     ending.then(forget, forget);
     return ending;
+  }
+
+  /** Its machine is gone: what it held is ended from here. */
+  abandon(key: CandidateKey, problem: Failure): void {
+    const live = this.get(key);
+    live?.calls.failAll(problem);
+    if (live !== undefined) void this.track(live.link.close());
   }
 
   async closeAll(): Promise<void> {

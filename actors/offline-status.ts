@@ -16,7 +16,7 @@ export function offlineStatus(judged: JudgedConfig, verdicts: Verdicts, facts: F
   const ids = [...new Set(candidates.map(({ id }) => id))].sort();
   return {
     // A first load: it takes what is valid, and `degraded` says that not all of it was.
-    workspace: { root, trusted, remoteEnabled, config: { state: verdict, revision: 1, errors, warnings } },
+    workspace: { root, trusted, remoteEnabled, config: { state: verdict, revision: 1, errors, warnings }, warnings: [] },
     servers: ids.map((id) => serverStatus(id, judged, verdicts, facts, catalogue)),
   };
 }

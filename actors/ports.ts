@@ -25,6 +25,10 @@ export interface Ports {
   readonly vet: VetPort;
   readonly link: LinkPort;
   readonly log: LogPort;
+  /** Absent: no approval of a tool is remembered. */
+  readonly grants?: GrantsPort;
+  /** Absent: what is decided and done is recorded nowhere. */
+  readonly audit?: AuditPort;
   /** Absent: a search by regular expression is refused. */
   readonly regex?: RegexPort;
   /** The one true path of a root; rejects with `CONFIG_UNREADABLE` when there is none. Absent: a path is taken as it is. */
@@ -92,6 +96,12 @@ export interface DbPort {
   /** Whether a person ever approved this fingerprint on this machine. It decides what may be shown, never what may start. */
   wasApproved(fingerprint: string): Promise<boolean>;
   saveApproved(fingerprint: string): Promise<void>;
+  /** What a person approved for good in this root: the digests of the definitions that counted then, by full tool name. */
+  grants(root: string): Promise<ReadonlyMap<string, ReadonlySet<string>>>;
+  /** Another digest of the same tool is kept beside it. */
+  saveGrant(root: string, tool: string, digest: string): Promise<void>;
+  /** Whatever was granted for these tools. */
+  forgetGrants(root: string, tools: readonly string[]): Promise<void>;
   /** By header name: which value was given, and for which endpoint. `owner` names one server of one layer. */
   credentials(owner: string): Promise<ReadonlyMap<string, CredentialOrigin>>;
   saveCredentials(owner: string, credentials: ReadonlyMap<string, CredentialOrigin>): Promise<void>;
@@ -100,7 +110,7 @@ export interface DbPort {
    * looked up in a table. It lies beside them: who has the store can still try out short values.
    */
   salt(): Promise<string>;
-  /** Calls back after another process changed trust or a switch. */
+  /** Calls back after another process changed trust, a switch or a grant. */
   watch(changed: () => void): { close(): Promise<void> };
   close(): Promise<void>;
 }
@@ -133,7 +143,7 @@ export interface CatalogueItem {
 export interface ConfigPort {
   /** Reads every file layer afresh. Never rejects: what cannot be read is said in the reading. */
   read(scope: ConfigScope): Promise<readonly LayerReading[]>;
-  /** Calls back, debounced, after any of the files may have changed. */
+  /** Calls back, debounced, after any of the files, or the list of remembered tools, may have changed. */
   watch(scope: ConfigScope, changed: () => void): { close(): Promise<void> };
   /**
    * Takes one entry out of its layer's file, comments and layout kept. Rejects with `UNKNOWN_SERVER` when the file has none,
@@ -298,6 +308,10 @@ export type Question =
       readonly tool: string;
       readonly arguments: Json;
       readonly session: string | null;
+      /** Why it is asked: the policy's rule, in words. */
+      readonly rule: string;
+      /** Whether an answer may be remembered: this tool, as it is defined now, is then not asked about again in this workspace. */
+      readonly canRemember: boolean;
     };
 
 export interface AskOptions {
@@ -307,8 +321,30 @@ export interface AskOptions {
   readonly digestOf: (value: string) => string;
 }
 
-/** Only `'approve'`, or an object with `decision: 'approve'`, is a yes; everything else, a rejection too, is a no. */
+/**
+ * Only `'approve'`, or an object with `decision: 'approve'`, is a yes; everything else, a rejection too, is a no. With
+ * `remember: true` the yes to a call is kept, where the question says that it can be.
+ */
 export type Ask = (question: Question, options: AskOptions) => unknown;
+
+/** The workspace's own list of tools that a person approved for good; a line counts only beside what the db has of it. */
+export interface GrantsPort {
+  /** Never rejects: a file with a fault lists nothing, and says why. */
+  read(scope: ConfigScope): Promise<GrantsReading>;
+  /**
+   * Adds one tool by its full name, comments and layout kept; a file is made when there is none. Rejects with `CONFIG_INVALID`
+   * for a file with faults, `CONFIG_UNREADABLE` when it cannot be written or leads out of the workspace; then it is as it was.
+   */
+  add(scope: ConfigScope, tool: string): Promise<{ readonly file: string }>;
+}
+
+export interface GrantsReading {
+  readonly file: string;
+  readonly state: 'absent' | 'valid' | 'faulty';
+  /** Full names. */
+  readonly tools: readonly string[];
+  readonly faults: readonly ConfigFault[];
+}
 
 // ── links ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -424,3 +460,61 @@ export interface LogEntry {
 export interface LogPort {
   write(entry: LogEntry): void;
 }
+
+// ── audit ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+export interface AuditPort {
+  /** Keeps an entry, in the order of coming. Never throws and never waits: what cannot be kept is counted. */
+  record(entry: AuditEntry): void;
+  /** How many entries could not be kept so far, and why the last one was not. */
+  lost(): { readonly count: number; readonly reason: string | null };
+  /** Settles when what was recorded is kept, or counted as lost; never rejects. */
+  close(): Promise<void>;
+}
+
+/**
+ * One thing that was decided or done, in ids and digests: no arguments, results, environment, headers or tokens. `workspace` is
+ * the digest of its real path, `session` and `arguments` are digests too. A digest of arguments is made when it is first read,
+ * which should be soon: whoever reads it later may pay for what the caller did to them meanwhile.
+ */
+export type AuditEntry = { readonly workspace: string } & (
+  | {
+      /** A process was started or an endpoint is connected to. */
+      readonly event: 'start';
+      readonly server: ServerId;
+      readonly layer: string;
+      readonly transport: TransportKind;
+      readonly generation: Generation;
+      readonly config: string;
+      readonly fingerprint: string | null;
+    }
+  | {
+      /** The policy's verdict on a call, after the host's own word. An ask is followed by its answer, unless a person made the call. */
+      readonly event: 'call';
+      readonly server: ServerId;
+      readonly layer: LayerName | null;
+      readonly tool: string;
+      readonly session: string | null;
+      readonly arguments: string;
+      readonly verdict: PolicyVerdict;
+      readonly rule: string;
+      readonly byPerson: boolean;
+    }
+  | {
+      readonly event: 'answer';
+      readonly about: 'server' | 'call';
+      readonly server: ServerId;
+      /** What a server was asked about as; null for a call. */
+      readonly fingerprint: string | null;
+      /** Null for a server. */
+      readonly tool: string | null;
+      readonly session: string | null;
+      readonly arguments: string | null;
+      readonly answer: 'approve' | 'always' | 'deny' | 'timeout';
+    }
+  /** An approval of a tool that is remembered from now on, or no longer. */
+  | { readonly event: 'grant'; readonly tool: string; readonly definition: string | null; readonly kept: boolean }
+  | { readonly event: 'trust'; readonly trusted: boolean }
+  | { readonly event: 'switch'; readonly server: ServerId; readonly layer: string; readonly on: boolean }
+  | { readonly event: 'remote'; readonly on: boolean }
+);

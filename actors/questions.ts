@@ -1,6 +1,7 @@
 import type { Ask, AskOptions, ClockPort, DigestPort, Question, RandomPort } from './ports.js';
 
-export type Answer = 'approve' | 'deny' | 'timeout' | 'withdrawn';
+/** `always` is an approval that is to be remembered; only a question that can be is answered so. */
+export type Answer = 'approve' | 'always' | 'deny' | 'timeout' | 'withdrawn';
 
 /** A question without the name that tells it from every other one. */
 type Unasked<Q = Question> = Q extends Question ? Omit<Q, 'nonce'> : never;
@@ -23,6 +24,8 @@ export interface QuestionDeps {
   readonly clock: ClockPort;
   readonly random: RandomPort;
   readonly digest: DigestPort;
+  /** Told of the one answer of each question, before whoever asked. */
+  readonly onAnswered: (question: Question, answer: Answer) => void;
 }
 
 /**
@@ -51,7 +54,7 @@ export class Questions {
 
   /** `timeoutMs: null` leaves the time to whoever asked; `ask` is the question's own channel, where it has one. */
   put(unasked: Unasked, timeoutMs: number | null, ask: Ask | undefined = this.#deps.ask): Asked {
-    const { clock, random } = this.#deps;
+    const { clock, random, onAnswered } = this.#deps;
     const nonce = random.nonce();
     const question: Question = { ...unasked, nonce };
     const abort = new AbortController();
@@ -61,6 +64,7 @@ export class Questions {
         if (!this.#open.delete(nonce)) return;
         clock.clearTimeout(timer);
         abort.abort();
+        onAnswered(question, word);
         resolve(word);
       };
       this.#open.set(nonce, { question, abort, settle });
@@ -75,7 +79,7 @@ export class Questions {
   answer(nonce: string, decision: unknown): boolean {
     const open = this.#open.get(nonce);
     if (open === undefined) return false;
-    open.settle(isYes(decision) ? 'approve' : 'deny');
+    open.settle(answerIn(decision, open.question));
     return true;
   }
 
@@ -86,13 +90,15 @@ export class Questions {
 
 async function hear(ask: Ask, question: Question, options: AskOptions): Promise<Answer> {
   try {
-    return isYes(await ask(question, options)) ? 'approve' : 'deny';
+    return answerIn(await ask(question, options), question);
   } catch {
     return 'deny';
   }
 }
 
-function isYes(answer: unknown): boolean {
-  if (typeof answer === 'object' && answer !== null) return 'decision' in answer && answer.decision === 'approve';
-  return answer === 'approve';
+function answerIn(said: unknown, question: Question): Answer {
+  if (said === 'approve') return 'approve';
+  if (typeof said !== 'object' || said === null || !('decision' in said) || said.decision !== 'approve') return 'deny';
+  const isKept = 'remember' in said && said.remember === true && question.kind === 'call' && question.canRemember;
+  return isKept ? 'always' : 'approve';
 }

@@ -1,5 +1,6 @@
 import type { CandidateKey, LinkRef } from '../machines/vocabulary.js';
 import type { ServerRef } from '../machines/workspace-machine.js';
+import type { AuditTrail } from './audit-trail.js';
 import type { CallTableOptions } from './call-table.js';
 import type { CredentialGuard } from './credential-guard.js';
 import type { LinkTable } from './link-table.js';
@@ -21,6 +22,7 @@ export interface LogicSource {
   readonly links: LinkTable;
   readonly config: WorkspaceConfig;
   readonly credentials: CredentialGuard;
+  readonly audit: AuditTrail;
   readonly serving: Serving;
   serverRef(key: CandidateKey): ServerRef | undefined;
 }
@@ -53,6 +55,7 @@ export function serverLogicFor(runtime: LogicSource, hooks: LogicHooks) {
       if (card !== null) hooks.onCard(key, card);
       if (fingerprint !== null && approved.has(fingerprint)) hooks.onApproved(fingerprint);
     },
+    onStart: (input, transport) => runtime.audit.started(input, transport),
     onUnfinished: (key, walk) => runtime.serving.keep(key, walk),
     callOptions: (input) => callOptionsFor(runtime, input),
   });

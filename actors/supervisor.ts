@@ -2,7 +2,7 @@ import { type Failure, failure } from '../machines/vocabulary.js';
 import type { Supervisor, SupervisorOptions, Workspace, WorkspaceOptions } from './api.js';
 import { Calls } from './calls.js';
 import { SupervisorError, supervisorError, toFailure } from './errors.js';
-import { harmlessLog, ignorable } from './harmless.js';
+import { harmlessAudit, harmlessLog, ignorable } from './harmless.js';
 import { LIVE_SLOTS, LiveSlots } from './live-slots.js';
 import { plainPlugins, refuseFaultyPlugins } from './plugin-layers.js';
 import type { ClockPort, ConfigScope, Json, PluginLayer, Ports } from './ports.js';
@@ -53,7 +53,9 @@ export function createSupervisor({ ports: given, pool, ...options }: CoreOptions
     if (value !== undefined && !(Number.isInteger(value) && value > 0 && value < 2 ** 31))
       throw supervisorError('INVALID_ARGUMENTS', `"${name}" is no whole number of milliseconds from 1 to 2147483647`);
   }
-  const ports = { ...given, log: harmlessLog(given.log) };
+  const { audit: ownAudit, ...others } = given;
+  const audit = options.audit === undefined ? ownAudit : options.audit === null ? undefined : harmlessAudit(options.audit);
+  const ports: Ports = { ...others, log: harmlessLog(given.log), ...(audit === undefined ? {} : { audit }) };
   const core = new CoreSupervisor(ports, pool ?? new ProcessPool(ports.clock), options);
   return {
     openWorkspace: (root, workspaceOptions) => core.openWorkspace(root, workspaceOptions),
@@ -100,13 +102,13 @@ class CoreSupervisor {
   }
 
   async #end(drainMs: number): Promise<void> {
-    const { clock, fs, db, close } = this.#ports;
+    const { clock, fs, db, close, audit } = this.#ports;
     if (drainMs > 0) await drained(this.#runtimes, clock, drainMs);
     await Promise.allSettled([...this.#open].map((workspace) => workspace.close()));
     while (this.#opening.size > 0) await Promise.allSettled([...this.#opening]);
     await this.#remote.written;
     // Whatever one of them says, the others are ended too.
-    const endings = await Promise.allSettled([fs, db, { close }].map(async (port) => port.close?.()));
+    const endings = await Promise.allSettled([fs, db, { close }, audit].map(async (port) => port?.close?.()));
     const failed = endings.find(({ status }) => status === 'rejected');
     if (failed !== undefined) throw new SupervisorError(toFailure((failed as PromiseRejectedResult).reason, 'STORE_FAILED'));
   }

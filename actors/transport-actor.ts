@@ -13,6 +13,8 @@ export interface TransportDeps {
   readonly clientInfo: LinkOptions['clientInfo'];
   /** What to start, looked at anew; rejects with `APPROVAL_STALE` when it is not what was approved. */
   readonly launchFor: (input: TransportInput) => Promise<Launch> | Launch;
+  /** Told of every start, before it. */
+  readonly onStart: (input: TransportInput, transport: Launch['transport']) => void;
   /** Everything about the calls of one server that is not the link's business. */
   readonly callOptions: (input: TransportInput) => CallTableOptions;
 }
@@ -81,7 +83,8 @@ class OpenGeneration {
   #open(launch: Launch): void {
     if (this.#isClosing) return;
     const { generation, configHash } = this.#input;
-    const { link: port, links, clock, clientInfo } = this.#deps;
+    const { link: port, links, clock, clientInfo, onStart } = this.#deps;
+    onStart(this.#input, launch.transport);
     // What a link says before `open` has returned is heard after it: until then there is nothing that could be closed.
     const soon = (hear: () => void): void => (this.#live === undefined ? queueMicrotask(hear) : hear());
     const link = port.open(

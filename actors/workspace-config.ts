@@ -7,6 +7,8 @@ import { toFailure } from './errors.js';
 import type { LiveSlots } from './live-slots.js';
 import type { ConfigFault, ConfigPort, ConfigScope, PolicyRule, ServerDefinition } from './ports.js';
 
+const CALL_TIMEOUT_MS = 30_000;
+
 export interface ConfigState {
   readonly state: 'loading' | 'valid' | 'degraded' | 'rejected';
   /** Counts the configurations taken. */
@@ -65,6 +67,11 @@ export class WorkspaceConfig {
 
   definitionOf(key: CandidateKey): ServerDefinition | undefined {
     return this.#judged?.definitions.get(key);
+  }
+
+  /** Request deadline of a server's calls. */
+  timeoutMsOf(key: CandidateKey): number {
+    return this.definitionOf(key)?.timeoutMs ?? CALL_TIMEOUT_MS;
   }
 
   toolLimitOf(key: CandidateKey): number {

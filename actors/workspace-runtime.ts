@@ -5,10 +5,12 @@ import type { ServerSnapshot } from '../machines/server-view.js';
 import { type CandidateKey, candidateKey, type Failure, failure, type ServerId } from '../machines/vocabulary.js';
 import { type ServerRef, workspaceMachine } from '../machines/workspace-machine.js';
 import type { WorkspaceOptions } from './api.js';
+import type { AuditTrail } from './audit-trail.js';
 import { Catalogue } from './catalogue.js';
 import { serverOptionsOf } from './configuration.js';
 import { CredentialGuard } from './credential-guard.js';
 import { toFailure } from './errors.js';
+import type { Grants } from './grants.js';
 import { harmlessInspector } from './harmless.js';
 import { LinkTable } from './link-table.js';
 import type { ApprovalCard, ConfigScope } from './ports.js';
@@ -21,10 +23,10 @@ import { Serving } from './serving.js';
 import { Waiters } from './waiters.js';
 import { WorkspaceConfig } from './workspace-config.js';
 import type { WorkspaceMemory } from './workspace-memory.js';
+import { recordsFor } from './workspace-records.js';
 import { WorkspaceSlots } from './workspace-slots.js';
 
 const APPROVAL_TIMEOUT_MS = 300_000;
-const CALL_TIMEOUT_MS = 30_000;
 
 /**
  * One running workspace: its machine and what the machine's servers need from outside. Several handles may share it. It
@@ -40,6 +42,8 @@ export class WorkspaceRuntime {
   readonly waiters: Waiters;
   readonly config: WorkspaceConfig;
   readonly credentials: CredentialGuard;
+  readonly grants: Grants;
+  readonly audit: AuditTrail;
   readonly serving: Serving;
   readonly approvalTimeoutMs: number;
   /** Servers whose callers are to be told now, whatever they wait for. */
@@ -67,13 +71,10 @@ export class WorkspaceRuntime {
     this.#trusted = options.trusted ?? memory.trusted ?? false;
     this.approvalTimeoutMs = deps.options.approvalTimeoutMs ?? APPROVAL_TIMEOUT_MS;
     const askableMs = deps.options.approve === undefined ? null : this.approvalTimeoutMs;
-    this.catalogue = new Catalogue({ digest: ports.digest });
-    this.questions = new Questions({
-      ask: deps.options.approve,
-      clock: ports.clock,
-      random: ports.random,
-      digest: ports.digest,
-    });
+    const { db, digest, log, clock, random } = ports;
+    ({ grants: this.grants, audit: this.audit } = recordsFor(this));
+    this.catalogue = new Catalogue({ digest });
+    this.questions = new Questions({ ask: deps.options.approve, clock, random, digest, onAnswered: this.audit.answered });
     this.waiters = new Waiters(ports.clock, WAITING_MAX, (key) => this.serverRef(key)?.send({ type: 'demand.ended' }));
     this.#slots = new WorkspaceSlots({
       slots: deps.slots,
@@ -92,7 +93,6 @@ export class WorkspaceRuntime {
       send: (command) => this.#actor.send(command),
       onRead: () => this.changed(),
     });
-    const { db, digest, log } = ports;
     this.credentials = new CredentialGuard({ db, digest, log, root, onChange: () => this.changed() });
     this.serving = new Serving({
       ports,
@@ -105,7 +105,7 @@ export class WorkspaceRuntime {
       serverRef: (key) => this.serverRef(key),
       shown: () => shownBy(this.context),
       toolLimitOf: (key) => this.config.toolLimitOf(key),
-      timeoutMsOf: (key) => this.timeoutMsOf(key),
+      timeoutMsOf: (key) => this.config.timeoutMsOf(key),
       onChange: () => this.changed(),
       isEnded: () => this.isEnded,
     });
@@ -129,11 +129,11 @@ export class WorkspaceRuntime {
       },
       ...(inspect === undefined ? {} : { inspect: harmlessInspector(inspect) }),
     });
-    this.#listen();
+    this.#listen(options.trusted !== undefined);
     this.#actor.start();
-    this.#watch = ports.config.watch(scope, () => void this.config.reload());
+    this.#watch = ports.config.watch(scope, () => void this.reload());
     // A search that came before them would say that there is nothing.
-    this.loaded = this.config.reload().then(() => this.serving.listsLoaded());
+    this.loaded = this.reload().then(() => this.serving.listsLoaded());
     memory.listen({
       // What the host says of trust outranks what other processes decide.
       trusted: (trusted) => {
@@ -181,16 +181,16 @@ export class WorkspaceRuntime {
     return candidate === undefined ? '' : `${candidateKey(candidate.layer, id)} ${candidate.configHash}`;
   }
 
-  /** Request deadline of a server's calls. */
-  timeoutMsOf(key: CandidateKey): number {
-    return this.config.definitionOf(key)?.timeoutMs ?? CALL_TIMEOUT_MS;
-  }
-
   /** Holds for this run whatever happens; rejects with `STORE_FAILED` when it will not hold for the next. */
   setTrusted(trusted: boolean): Promise<void> {
     if (this.isEnded) return Promise.resolve();
     this.#setTrusted(trusted);
     return this.#memory.setTrusted(trusted);
+  }
+
+  /** Reads the configuration, and what is remembered of its tools, anew. */
+  async reload(): Promise<void> {
+    await Promise.all([this.config.reload(), this.grants.reload()]);
   }
 
   setRemote(enabled: boolean): void {
@@ -224,7 +224,7 @@ export class WorkspaceRuntime {
     this.#actor.send({ type: 'workspace.close', failure: problem });
     const unwatched = this.#watch.close().catch((error: unknown) => this.#log('watch.failed', error));
     const remembered = this.#memory.close().catch((error: unknown) => this.#log('store.failed', error));
-    await Promise.all([isClosed, unwatched, remembered, this.loaded, this.serving.close()]);
+    await Promise.all([isClosed, unwatched, remembered, this.loaded, this.serving.close(), this.grants.close()]);
     for (const key of Object.keys(this.context.servers)) this.#slots.releaseAll(key as CandidateKey);
     this.#actor.stop();
     await this.links.closeAll();
@@ -239,10 +239,10 @@ export class WorkspaceRuntime {
   #setTrusted(trusted: boolean): void {
     this.#trusted = trusted;
     this.#actor.send({ type: 'trust.changed', trusted });
-    void this.config.reload();
+    void this.reload();
   }
 
-  #listen(): void {
+  #listen(isTrustGiven: boolean): void {
     const actor = this.#actor;
     const approvals = new ServerApprovals({
       questions: this.questions,
@@ -253,7 +253,9 @@ export class WorkspaceRuntime {
     });
     let weighed: unknown;
     actor.subscribe({
-      next: ({ context: { verdicts } }) => {
+      next: ({ context }) => {
+        const { verdicts } = context;
+        this.audit.decided(context, isTrustGiven);
         // Gates that were weighed again may have changed what serves which id.
         if (verdicts !== weighed) this.serving.serve();
         else this.changed();
@@ -285,9 +287,7 @@ export class WorkspaceRuntime {
   #broke(key: CandidateKey): void {
     const problem = failure('LINK_LOST', `"${key}" was ended by a fault of the supervisor`);
     this.#slots.releaseAll(key);
-    const live = this.links.get(key);
-    live?.calls.failAll(problem);
-    if (live !== undefined) void this.links.track(live.link.close());
+    this.links.abandon(key, problem);
     this.waiters.rejectAll(key, problem);
     this.#log('server.broke', problem.message);
   }

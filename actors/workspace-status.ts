@@ -14,8 +14,10 @@ import {
 } from '../machines/vocabulary.js';
 import type { Explanation, ServerStatus, WorkspaceStatus } from './api.js';
 import { NOT_RUNNING } from './not-running.js';
+import type { ConfigFault } from './ports.js';
 import { shadowedBy } from './served-candidates.js';
 import { noChannel } from './waiters.js';
+import type { ConfigState } from './workspace-config.js';
 import type { WorkspaceRuntime } from './workspace-runtime.js';
 
 const GATES: readonly Gate[] = ['remoteOff', 'untrusted', 'disabled', 'shadowed', 'refused', 'denied'];
@@ -25,9 +27,25 @@ export function workspaceStatus(runtime: WorkspaceRuntime): WorkspaceStatus {
   const { candidates, remoteEnabled } = runtime.context;
   const ids = [...new Set(candidates.map(({ id }) => id))].sort();
   return {
-    workspace: { root: runtime.root, trusted: runtime.trusted, remoteEnabled, config: runtime.config.state },
+    workspace: {
+      root: runtime.root,
+      trusted: runtime.trusted,
+      remoteEnabled,
+      config: withGrants(runtime.config.state, runtime.grants.warnings),
+      warnings: lostRecords(runtime),
+    },
     servers: ids.flatMap((id) => serverStatus(runtime, id) ?? []),
   };
+}
+
+/** What is wrong with the list of remembered tools rejects nothing: it grants nothing. */
+function withGrants(state: ConfigState, faults: readonly ConfigFault[]): ConfigState {
+  return faults.length === 0 ? state : { ...state, warnings: [...state.warnings, ...faults] };
+}
+
+function lostRecords({ deps }: WorkspaceRuntime): readonly string[] {
+  const { count, reason } = deps.ports.audit?.lost() ?? { count: 0, reason: null };
+  return count === 0 ? [] : [`${count} audit records could not be kept (${reason ?? 'unknown reason'})`];
 }
 
 /** One id, seen through the candidate that serves it or would have to. Undefined for an id no layer defines. */

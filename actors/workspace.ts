@@ -65,7 +65,7 @@ export function createWorkspace({ runtime, calls }: SharedWorkspace, release: ()
     digestOf: (value) => runtime.questions.digestOf(value),
     reload: async () => {
       refuseClosed();
-      await runtime.config.reload();
+      await runtime.reload();
       return status();
     },
     setTrusted: (trusted) => {

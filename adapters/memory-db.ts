@@ -8,6 +8,7 @@ export function createMemoryDb(): DbPort {
   const metadata = new Map<string, Metadata>();
   const eras = new Map<string, Era>();
   const approved = new Set<string>();
+  const grants = new Map<string, Map<string, Set<string>>>();
   const credentials = new Map<string, ReadonlyMap<string, CredentialOrigin>>();
   const done = (_change: unknown): Promise<void> => Promise.resolve();
   return {
@@ -21,6 +22,12 @@ export function createMemoryDb(): DbPort {
     saveEra: (configHash, era) => done(era === null ? eras.delete(configHash) : eras.set(configHash, era)),
     wasApproved: (fingerprint) => Promise.resolve(approved.has(fingerprint)),
     saveApproved: (fingerprint) => done(approved.add(fingerprint)),
+    grants: (root) => Promise.resolve(new Map([...(grants.get(root) ?? [])].map(([tool, digests]) => [tool, new Set(digests)]))),
+    saveGrant: (root, tool, digest) => {
+      const ofRoot = grants.get(root) ?? new Map<string, Set<string>>();
+      return done(grants.set(root, ofRoot.set(tool, (ofRoot.get(tool) ?? new Set()).add(digest))));
+    },
+    forgetGrants: (root, tools) => done(tools.map((tool) => grants.get(root)?.delete(tool))),
     credentials: (owner) => Promise.resolve(credentials.get(owner) ?? new Map()),
     saveCredentials: (owner, origins) => done(credentials.set(owner, new Map(origins))),
     salt: () => Promise.resolve('in memory'),

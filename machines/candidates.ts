@@ -69,6 +69,14 @@ export function switchKey(candidate: Candidate, root: string): string {
   return `${name}#${identity}#${root}`;
 }
 
+/**
+ * What a remembered grant is bound to besides the root, the tool and its definition: the layer and what is connected to. Of a
+ * workspace's server it is the whole definition, for its owner can change what it connects to and offer the same tools.
+ */
+export function grantOwner({ layer, transport, origin, configHash }: Candidate): string {
+  return `${layer} ${transport} ${isWorkspaceLayer(layer) ? configHash : (origin ?? '')}`;
+}
+
 /** What a person decided for this candidate, else the position nobody has touched. */
 export function isSwitchedOn(candidate: Candidate, { root, switches }: Pick<CandidateFacts, 'root' | 'switches'>): boolean {
   return switches.get(switchKey(candidate, root)) ?? defaultSwitch(candidate.layer);

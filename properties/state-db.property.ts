@@ -49,6 +49,16 @@ const step = fc.oneof<fc.Arbitrary<Step>[]>(
         db.saveEra(hash, era),
   ),
   key.map((fingerprint) => (db) => db.saveApproved(fingerprint)),
+  fc.tuple(key, key, digest).map(
+    ([root, tool, one]) =>
+      (db) =>
+        db.saveGrant(root, tool, one),
+  ),
+  fc.tuple(key, fc.array(key, { maxLength: 2 })).map(
+    ([root, tools]) =>
+      (db) =>
+        db.forgetGrants(root, tools),
+  ),
   fc.tuple(key, origins).map(
     ([owner, credentials]) =>
       (db) =>
@@ -73,6 +83,7 @@ const told = async (db: DbPort): Promise<unknown> => [
       await db.era(one),
       await db.wasApproved(one),
       byName(await db.credentials(one)),
+      [...(await db.grants(one))].flatMap(([tool, digests]) => [...digests].map((one) => `${tool} ${one}`)).sort(),
     ]),
   ),
 ];

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { SupervisorOptions } from '../actors/api.js';
 import type { PolicyRule, Question, UserSettings } from '../actors/ports.js';
+import { caseFile } from './support/case-file.js';
 import { outcomeOf } from './support/outcome.js';
 import { layer, Simulation, server } from './support/simulated-ports.js';
 
@@ -78,6 +79,22 @@ describe('a name that is called', () => {
     expect(sim.link('files').calls).toEqual([]);
   });
 
+  test('B174 has to be listed now, in these letters, and be allowed: nothing else is sent to the server', async () => {
+    const { call, sim } = await start({ tools: ['a', 'c'], rules: [rule('allow'), rule('deny', 'c')] });
+    const outcomes = ['a', 'b', 'c', 'A', 'C', 'a ', ' a', 'a\u0000'].map((name) => call(`mcp__files__${name}`));
+    await sim.settle();
+    const unknown = Array.from({ length: 5 }, () => 'UNKNOWN_TOOL');
+    expect(outcomes.map(({ state }) => state)).toEqual(['ok', 'UNKNOWN_TOOL', 'BLOCKED_BY_POLICY', ...unknown]);
+    // Taken off the list, it is no tool any more.
+    sim.link('files').behaviour.page = { tools: [] };
+    sim.link('files').announce('tools');
+    await sim.run(1_000);
+    const gone = call('mcp__files__a');
+    await sim.settle();
+    expect(gone.state).toBe('UNKNOWN_TOOL');
+    expect(sim.link('files').calls.map(({ params }) => params)).toEqual([{ name: 'a', arguments: {} }]);
+  });
+
   test('past the limit of tools is not called', async () => {
     const { call, sim } = await start({ approveTools: ['*'], limits: { tools: 1 }, tools: ['echo', 'more'] });
     const over = call('mcp__files__more');
@@ -105,6 +122,38 @@ describe('a policy', () => {
     expect(outcomes.map(({ state }) => state)).toEqual(['BLOCKED_BY_POLICY', 'BLOCKED_BY_POLICY']);
     expect(asked).toEqual([]);
     expect(sim.link('files').calls).toEqual([]);
+  });
+
+  test('B175 denies in what a client is shown, in what is explained and in the call alike', async () => {
+    const { allowed, denied } = caseFile('B175-deny.policy.json.expect.json') as Record<'allowed' | 'denied', string[]>;
+    const { policy, tools } = caseFile('B175-deny.policy.json') as {
+      readonly policy: Record<'allow' | 'deny', string[]>;
+      readonly tools: string[];
+    };
+    const rules = [...policy.allow.map((tool) => rule('allow', tool)), ...policy.deny.map((tool) => rule('deny', tool))];
+    const { workspace, call, sim } = await start({ rules, tools });
+    expect(workspace.gateway.tools().map(({ tool }) => tool)).toEqual(allowed.toSorted());
+    const explained = tools.filter((tool) => workspace.server('files').explain(tool).policy?.verdict === 'deny');
+    expect(explained.toSorted()).toEqual(denied.toSorted());
+    const outcomes = tools.map((tool) => ({ tool, outcome: call(`mcp__files__${tool}`) }));
+    await sim.settle();
+    const ended = (state: string) => outcomes.filter(({ outcome }) => outcome.state === state).map(({ tool }) => tool);
+    expect([ended('ok'), ended('BLOCKED_BY_POLICY')]).toEqual([allowed, denied]);
+  });
+
+  test('has keys for reads and prompts too', async () => {
+    const { workspace, sim } = await start({
+      rules: [rule('allow', 'resources/*'), rule('deny', 'resources/read'), rule('allow', 'prompts/get')],
+    });
+    const read = workspace.gateway.run({ action: 'read', server: 'files', uri: 'file:///a' });
+    await sim.settle();
+    expect((await read).structuredContent).toMatchObject({ blocked: true, code: 'BLOCKED_BY_POLICY' });
+    sim.change([layer('user', [server('files', { approveTools: [] })], { toolPolicies: [rule('allow', 'resources/read')] })]);
+    await sim.settle();
+    const allowed = workspace.gateway.run({ action: 'read', server: 'files', uri: 'file:///a' });
+    await sim.settle();
+    await allowed;
+    expect(sim.link('files').calls.map(({ method }) => method)).toEqual(['resources/read']);
   });
 
   test('that asks is answered by the person who typed the call', async () => {
@@ -201,51 +250,5 @@ describe('a question about a call', () => {
     expect(workspace.answer(nonce, 'approve')).toBe(false);
     await sim.settle();
     expect(outcome.state).toBe('ok');
-  });
-});
-
-describe('the host’s own word on a call', () => {
-  const cases: readonly (readonly [string, unknown, string])[] = [
-    ['denies it', 'deny', 'BLOCKED_BY_POLICY'],
-    ['has it asked about', 'ask', 'APPROVAL_NO_CHANNEL'],
-    ['lets it pass by saying allow', 'allow', 'ok'],
-    ['lets it pass by saying nothing it knows', 17, 'ok'],
-    ['denies it in its own time', Promise.resolve('deny'), 'BLOCKED_BY_POLICY'],
-  ];
-  test.each(cases)('%s', async (_what, word, end) => {
-    const { call, sim } = await start({ options: { authorizeCall: () => word }, approveTools: ['*'] });
-    const outcome = call(NAME);
-    await sim.settle();
-    expect(outcome.state).toBe(end);
-  });
-
-  test('denies it by throwing, and by rejecting', async () => {
-    for (const authorizeCall of [
-      () => {
-        throw new Error('roles cannot be read');
-      },
-      () => Promise.reject(new Error('roles cannot be read')),
-    ]) {
-      const { call, sim } = await start({ options: { authorizeCall }, approveTools: ['*'] });
-      const outcome = call(NAME);
-      await sim.settle();
-      expect(outcome.state).toBe('BLOCKED_BY_POLICY');
-    }
-  });
-
-  test.each([['allow'], ['approve'], [true]])('never loosens a policy: an ask stays one after %j', async (word) => {
-    const { call, sim } = await start({ options: { authorizeCall: () => word } });
-    const outcome = call(NAME);
-    await sim.settle();
-    expect(outcome.state).toBe('APPROVAL_NO_CHANNEL');
-  });
-
-  test('is told the tool, the server, the arguments and the session', async () => {
-    const heard: unknown[] = [];
-    const authorizeCall = (call: unknown): unknown => heard.push(call);
-    const { call, sim } = await start({ options: { authorizeCall }, approveTools: ['*'] });
-    call(NAME, { a: 1 }, { session: 'one' });
-    await sim.settle();
-    expect(heard).toEqual([{ tool: NAME, server: 'files', arguments: { a: 1 }, session: 'one' }]);
   });
 });

@@ -82,7 +82,8 @@ const RULE_SETS = 3_000;
 
 /** How many sets of rules, with a word of the host, there are on which an evaluation disagrees with the oracle. */
 function disagreements(evaluate: (q: PolicyQuestion, word: unknown) => Verdict): number {
-  return fc.sample(fc.tuple(questions, words), RULE_SETS).filter(([q, word]) => evaluate(q, word) !== oracleOfBoth(q, word)).length;
+  return fc.sample(fc.tuple(questions, words), RULE_SETS).filter(([q, word]) => evaluate(q, word) !== oracleOfBoth(q, word))
+    .length;
 }
 
 const decideBoth = (q: PolicyQuestion, word: unknown): Verdict => tighten(decidePolicy(q), word).verdict;
@@ -162,7 +163,10 @@ describe('a tool policy', () => {
   });
 
   it.each<readonly [string, (q: PolicyQuestion, word: unknown) => Verdict]>([
-    ['a grant before a deny', (q, word) => (q.granted ? tighten({ verdict: 'allow', rule: '' }, word).verdict : decideBoth(q, word))],
+    [
+      'a grant before a deny',
+      (q, word) => (q.granted ? tighten({ verdict: 'allow', rule: '' }, word).verdict : decideBoth(q, word)),
+    ],
     ['an ask before a grant', (q, word) => decideBoth({ ...q, granted: false }, word)],
     [
       'an allow of a workspace',
@@ -172,7 +176,10 @@ describe('a tool policy', () => {
     ['an allow of what has changed', (q, word) => decideBoth({ ...q, changed: false }, word)],
     ['a host that loosens', (q, word) => (word === 'allow' ? 'allow' : decideBoth(q, word))],
     ['a host that is not heard', (q) => decidePolicy(q).verdict],
-    ['the rules of another server', (q, word) => decideBoth({ ...q, rules: q.rules.map((one) => ({ ...one, server: 's' })) }, word)],
+    [
+      'the rules of another server',
+      (q, word) => decideBoth({ ...q, rules: q.rules.map((one) => ({ ...one, server: 's' })) }, word),
+    ],
   ])('S028 would be caught by that comparison with %s', (_what, planted) => {
     expect(disagreements(planted)).toBeGreaterThan(0);
   });

@@ -23,6 +23,8 @@ function asking(openMax = 8) {
         tool: 't',
         arguments: request,
         session: options.session,
+        rule: 'ask',
+        canRemember: false,
       } as const;
       return done(`${JSON.stringify(request)} ${String(await ask(question, { signal: options.signal, digestOf: String }))}`);
     },
@@ -91,8 +93,19 @@ test('a channel that fails has said no', async () => {
   expect(textIn(await calls.serve(leg({ asking: () => Promise.reject(new Error('gone')) })))).toBe('{"n":1} deny');
 });
 
+test('a form offers to remember the yes where that can be done, and nowhere else', () => {
+  const about = { kind: 'call', nonce: 'n', server: 'files', tool: 't', session: null, arguments: {}, rule: 'ask' } as const;
+  const offered = (canRemember: boolean) => approvalForm({ ...about, canRemember }).requestedSchema.properties.decision;
+  expect(offered(false)).toMatchObject({ enum: ['deny', 'approve'], default: 'deny' });
+  expect(offered(true)).toMatchObject({ enum: ['deny', 'approve', 'always'], default: 'deny' });
+  const always = { action: 'accept', content: { decision: 'always' } };
+  expect(decisionIn(always)).toEqual({ decision: 'approve', remember: true });
+  expect(decisionIn({ ...always, action: 'decline' })).toBe('deny');
+});
+
 test('a form hides nothing and lets nothing pass for another line; what it cannot show it counts', () => {
-  const question = { kind: 'call', nonce: 'n', server: 'files', tool: 'mcp__files__rm', session: null } as const;
+  const about = { kind: 'call', nonce: 'n', server: 'files', tool: 'mcp__files__rm', session: null } as const;
+  const question = { ...about, rule: 'ask\nTool: harmless', canRemember: false };
   const { message } = approvalForm({ ...question, arguments: { path: 'a\nTool: harmless\u202e\u200b' } });
   expect(message.split('\n').filter((line) => line.startsWith('Tool:'))).toEqual(['Tool: mcp__files__rm']);
   expect(message).toContain('"path": "a\\nTool: harmless\\u202e\\u200b"');

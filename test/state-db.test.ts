@@ -1,6 +1,6 @@
 import { chmod, chown, link, mkdir, readdir, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import type { DbPort } from '../actors/ports.js';
 import { createMemoryDb } from '../adapters/memory-db.js';
 import { coded, otherProcess, stateKit } from './support/state-kit.js';
@@ -16,6 +16,8 @@ test('nothing is made before something is kept: readers of an empty place leave 
   expect(await db.era('hash')).toBeNull();
   expect(await db.wasApproved('print')).toBe(false);
   expect(await db.credentials('owner')).toEqual(new Map());
+  expect(await db.grants('/repo')).toEqual(new Map());
+  await db.forgetGrants('/repo', []);
   await db.close();
   await expect(stat(dir)).rejects.toThrow('ENOENT');
 });
@@ -120,6 +122,9 @@ const uses: readonly (readonly [string, (db: DbPort, key: string) => Promise<unk
   ['saveEra', (db, key) => db.saveEra(key, 'modern')],
   ['wasApproved', (db, key) => db.wasApproved(key)],
   ['saveApproved', (db, key) => db.saveApproved(key)],
+  ['grants', (db, key) => db.grants(key)],
+  ['saveGrant', (db, key) => db.saveGrant('/repo', key, 'digest')],
+  ['forgetGrants', (db, key) => db.forgetGrants(key, ['tool'])],
   ['credentials', (db, key) => db.credentials(key)],
   ['saveCredentials', (db, key) => db.saveCredentials(key, new Map())],
 ];
@@ -175,4 +180,25 @@ test('the stand-in without a disk answers as the real one does', async () => {
     await db.saveCredentials('owner', new Map());
     expect(await db.credentials('owner')).toEqual(new Map());
   }
+});
+
+test('grants are kept by root, tool and definition, the newest sixteen of a tool, and other processes hear of them', async () => {
+  const { open, clock } = await stateKit();
+  const [one, two] = [open(), open()];
+  let heard = 0;
+  await two.grants('/repo');
+  const watching = two.watch(() => (heard += 1));
+  for (let at = 0; at < 20; at += 1) {
+    clock.aheadMs = at;
+    await one.saveGrant('/repo', 'mcp__a__b', `digest-${at}`);
+  }
+  await one.saveGrant('/other', 'mcp__a__b', 'digest-0');
+  await vi.waitFor(() => expect(heard).toBeGreaterThan(0), { timeout: 20_000 });
+  await watching.close();
+  const kept = (await two.grants('/repo')).get('mcp__a__b') ?? new Set();
+  expect([kept.size, kept.has('digest-4'), kept.has('digest-3')]).toEqual([16, true, false]);
+  await two.forgetGrants('/repo', ['mcp__a__b', 'never']);
+  await Promise.all([one.close(), two.close()]);
+  const next = open();
+  expect([(await next.grants('/repo')).size, [...(await next.grants('/other')).keys()]]).toEqual([0, ['mcp__a__b']]);
 });

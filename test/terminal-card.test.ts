@@ -93,9 +93,12 @@ describe('the approval card', () => {
       tool: 'mcp__a__rm',
       arguments: { path: 'x\u001b' },
       session: 's1',
+      rule: 'ask "a" of user',
+      canRemember: false,
     };
     expect(renderQuestion(call)).toEqual([
       'Call of mcp__a__rm on server "a" (session "s1")',
+      '  asked by the rule: ask "a" of user',
       '  {',
       '    "path": "x\\u001b"',
       '  }',
@@ -161,11 +164,45 @@ describe('the prompt on a terminal', () => {
 
   test('compares nothing for the question about a call, which has no digests', async () => {
     const { input, prompt, shown } = stage();
-    const call: Question = { kind: 'call', nonce: 'n', server: 'a', tool: 't', arguments: {}, session: null };
+    const call: Question = {
+      kind: 'call',
+      nonce: 'n',
+      server: 'a',
+      tool: 't',
+      arguments: {},
+      session: null,
+      rule: 'ask',
+      canRemember: false,
+    };
     const answer = prompt.ask(call, open);
     await untilAsked(shown);
     input.write('=hunter2\n');
     expect(await answer).toBe('deny');
+  });
+
+  test('takes an a for always where a yes to a call can be remembered, and nowhere else', async () => {
+    const about = {
+      kind: 'call',
+      nonce: 'n',
+      server: 'a',
+      tool: 'mcp__a__rm',
+      arguments: {},
+      session: null,
+      rule: 'ask',
+    } as const;
+    for (const [canRemember, line, answer] of [
+      [true, 'a', { decision: 'approve', remember: true }],
+      [true, 'always', 'deny'],
+      [true, 'y', 'approve'],
+      [false, 'a', 'deny'],
+    ] as const) {
+      const { input, prompt, shown } = stage();
+      const answered = prompt.ask({ ...about, canRemember }, { signal: new AbortController().signal, digestOf: String });
+      await vi.waitFor(() => expect(shown()).toContain('Type y or approve'));
+      expect(shown().includes('or a for always')).toBe(canRemember);
+      input.write(`${line}\n`);
+      expect(await answered).toEqual(answer);
+    }
   });
 
   test('takes the end of input for a no, and every question after it', async () => {

@@ -10,6 +10,7 @@ export function renderQuestion(question: Question): string[] {
   const asking = question.session === null ? '' : ` (session ${quoted(question.session)})`;
   return [
     `Call of ${visibleLine(question.tool)} on server ${quoted(question.server)}${asking}`,
+    `  asked by the rule: ${visibleLine(question.rule)}`,
     ...visibleJson(question.arguments)
       .split('\n')
       .map((line) => `  ${line}`),

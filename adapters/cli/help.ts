@@ -16,6 +16,7 @@ Look
   explain NAME       why a server is not ready, or a tool not callable
   search QUERY       find tools by words, with every server down as well
   describe NAME      one tool with its arguments
+  audit              what was decided and done on this computer
 Use
   test SERVER        connect one server, and say how far it got
   call NAME [ARGS]   call one tool
@@ -204,6 +205,20 @@ Example
 With --json: { "ok": true, "server", "layer", "file" }.
 
 ${exits('0 removed · 1 you said no · 2 nobody could be asked, and no --yes', '3 the file cannot be read or written · 4 no such server')}`,
+  audit: `audit [--json]
+
+Check the record of what was started, asked, answered, allowed and denied on
+this computer, and show its newest 100 entries. It holds names and digests only:
+no arguments, results or secrets. A line that was changed, removed or moved is
+named; whoever can write to the folder could still write all of it anew.
+
+Example
+  mcp-supervisor audit
+
+With --json: { "ok", "directory", "logs", "records", "newest", "problems",
+"unfinished" }.
+
+${exits('0 as it was written · 1 a part of it was changed', '3 it cannot be read')}`,
   example: `example [--once]
 
 In a checkout: supervise the servers of examples/workspace and show what they do

@@ -62,6 +62,7 @@ const OPERANDS = {
   untrust: [0, 0, ''],
   remote: [1, 1, 'on or off'],
   remove: [1, 1, 'SERVER'],
+  audit: [0, 0, ''],
   example: [0, 0, ''],
 } as const satisfies Readonly<Record<string, readonly [least: number, most: number, names: string]>>;
 

@@ -44,7 +44,10 @@ export function renderStatus(status: WorkspaceStatus, questions: readonly Questi
   ];
 }
 
-function renderHead({ workspace: { root, trusted, remoteEnabled, config } }: WorkspaceStatus, colour: boolean): string[] {
+function renderHead(
+  { workspace: { root, trusted, remoteEnabled, config, warnings } }: WorkspaceStatus,
+  colour: boolean,
+): string[] {
   const facts = [
     `workspace ${quoted(root)}`,
     trusted ? 'trusted' : 'not trusted',
@@ -55,6 +58,7 @@ function renderHead({ workspace: { root, trusted, remoteEnabled, config } }: Wor
     facts.join(' · '),
     ...config.errors.map((fault) => paint(`error: ${renderFault(fault)}`, 'red', colour)),
     ...config.warnings.map((fault) => paint(`warning: ${renderFault(fault)}`, 'yellow', colour)),
+    ...warnings.map((warning) => paint(`warning: ${visibleLine(warning)}`, 'yellow', colour)),
   ];
 }
 

@@ -23,33 +23,32 @@ export interface PromptOptions extends PromptHooks {
 }
 
 const DROP_MS = 30;
-const LAST_LINE = {
-  server: 'Start it? A yes counts for this run only. Type y or approve: ',
-  call: 'Allow this call? Type y or approve: ',
-} as const;
+const START = 'Start it? A yes counts for this run only. Type y or approve: ';
+const CALL = 'Allow this call? Type y or approve: ';
+const CALL_OR_ALWAYS = 'Allow this call? Type y or approve, or a for always in this workspace, until the tool changes: ';
 /** In front of a value that is to be compared with the digests of the card. */
 const COMPARE = '=';
-const isYes = (line: string): boolean => ['y', 'approve'].includes(line.trim().toLowerCase());
 
 /**
- * Asks on a terminal, one question at a time. Only `y` or `approve`, typed after the whole card was shown, is a yes for
- * the question on the screen; any other line, the end of input, a withdrawn question and a closed prompt are a no. A line
- * that begins with `=` answers nothing: it is told whose digest on the card the rest of it has, and the question stays.
+ * Asks on a terminal, one question at a time. Only `y` or `approve`, typed after the whole card was shown, is a yes for the
+ * question on the screen, and `a` where it can be remembered; any other line, the end of input, a withdrawn question and a
+ * closed prompt are a no. A line that begins with `=` answers nothing: it is told whose digest on the card the rest of it has,
+ * and the question stays.
  */
 export function createTerminalPrompt(input: Input, output: Output, hooks: PromptOptions): TerminalPrompt {
   const closing = new AbortController();
   let waiting = 0;
   let last: Promise<unknown> = Promise.resolve();
 
-  const answer = async (question: Question, { signal, digestOf }: AskOptions): Promise<'approve' | 'deny'> => {
+  const answer = async (question: Question, { signal, digestOf }: AskOptions): Promise<Decision> => {
     if (signal.aborted) return 'deny';
     hooks.asking();
     try {
       let shown = renderQuestion(question);
       for (;;) {
-        const line = await askLine(input, output, `${shown.join('\n')}\n${LAST_LINE[question.kind]}`, signal);
+        const line = await askLine(input, output, `${shown.join('\n')}\n${lastLine(question)}`, signal);
         if (line === null) return 'deny';
-        if (question.kind === 'call' || !line.startsWith(COMPARE)) return isYes(line) ? 'approve' : 'deny';
+        if (question.kind === 'call' || !line.startsWith(COMPARE)) return decisionIn(line, question);
         shown = [renderComparison(question.card, digestOf(line.slice(COMPARE.length)))];
       }
     } finally {
@@ -74,6 +73,19 @@ export function createTerminalPrompt(input: Input, output: Output, hooks: Prompt
     },
     close: () => closing.abort(),
   };
+}
+
+type Decision = 'approve' | 'deny' | { readonly decision: 'approve'; readonly remember: true };
+
+function lastLine(question: Question): string {
+  if (question.kind === 'server') return START;
+  return question.canRemember ? CALL_OR_ALWAYS : CALL;
+}
+
+function decisionIn(line: string, question: Question): Decision {
+  const word = line.trim().toLowerCase();
+  if (word === 'a' && question.kind === 'call' && question.canRemember) return { decision: 'approve', remember: true };
+  return word === 'y' || word === 'approve' ? 'approve' : 'deny';
 }
 
 /** Asks once; only `y` or `yes` is a yes, the end of input and an aborted signal are a no. The text is escaped already. */

@@ -31,7 +31,7 @@ export function withoutKey(text: string, path: readonly string[]): string | null
 }
 
 /** The text with a key set, its object made where there is none; nothing else is touched. */
-export function withKey(text: string, path: readonly string[], value: boolean): string {
+export function withKey(text: string, path: readonly string[], value: boolean | readonly string[]): string {
   const [, indent = '  '] = /^([ \t]+)"/m.exec(text) ?? [];
   const formattingOptions = {
     insertSpaces: !indent.startsWith('\t'),
@@ -40,6 +40,17 @@ export function withKey(text: string, path: readonly string[], value: boolean): 
     insertFinalNewline: false,
   };
   return applyEdits(text, modify(text, [...path], value, { formattingOptions }));
+}
+
+/** The text with a word put first in a list of the top level; its comments stay. `null` when there is no such list. */
+export function withItem(text: string, key: string, word: string): string | null {
+  const list = propertyAt(text, [key])?.children?.[1];
+  if (list?.type !== 'array') return null;
+  const first = list.children?.[0];
+  const offset = first?.offset ?? list.offset + 1;
+  const [blank = ''] = /\s*$/.exec(text.slice(list.offset + 1, offset)) ?? [];
+  const gap = /[\r\n]/.test(blank) ? blank : ' ';
+  return applyEdits(text, [{ offset, length: 0, content: JSON.stringify(word) + (first === undefined ? '' : `,${gap}`) }]);
 }
 
 function propertyAt(text: string, path: readonly string[]): Node | undefined {

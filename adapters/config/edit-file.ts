@@ -1,7 +1,6 @@
 import { realpath } from 'node:fs/promises';
-import { isAbsolute, relative, sep } from 'node:path';
 import { SupervisorError, supervisorError } from '../../actors/errors.js';
-import { writeAtomically } from '../shared/atomic-write.js';
+import { isInside, writeAtomically } from '../shared/atomic-write.js';
 import { type ConfigNode, parseDocument } from './document.js';
 import { meaningOf, nodeWith, nodeWithout, withKey, withoutKey } from './edit-document.js';
 import { createFaults } from './faults.js';
@@ -97,8 +96,7 @@ function documentOf(text: string, file: string): ConfigNode {
 /** A workspace's file that leads out of it is somebody else's. */
 async function refuseOutside({ layer, file, root }: LayerInput): Promise<void> {
   if (layer.layer === 'user') return;
-  const inside = relative(await realpath(root), await realpath(file));
-  if (inside === '..' || inside.startsWith(`..${sep}`) || isAbsolute(inside))
+  if (!isInside(await realpath(root), await realpath(file)))
     throw supervisorError('CONFIG_UNREADABLE', `"${file}" is a link out of the workspace; it is not written through`, {
       hint: 'Edit the file it leads to.',
     });

@@ -2,6 +2,7 @@ import { supervisorError } from '../../actors/errors.js';
 import type { ClockPort, ConfigPort, ConfigScope, DigestPort, LayerReading } from '../../actors/ports.js';
 import type { LayerName } from '../../machines/vocabulary.js';
 import { type Change, editFile } from './edit-file.js';
+import { grantsFileOf } from './grants-file.js';
 import { type ConfigLayer, type FileLayer, fileLayers, pluginLayer } from './layers.js';
 import { errorCode } from './read-file.js';
 import { emptyReading, type LayerInput, readLayer, readServersGiven } from './read-layer.js';
@@ -75,7 +76,8 @@ export function createFileConfig({ userConfigFile, hostDir, env, clock, digest }
       return edit(fileLayerOf(files, name), scope, { kind: 'remove', id });
     },
     setRemote: (enabled) => edit(userLayer, { root: '/' }, { kind: 'remote', enabled }),
-    watch: (scope, changed) => watchFiles([...files.map((layer) => layer.locate(scope))], changed, clock),
+    watch: (scope, changed) =>
+      watchFiles([...files.map((layer) => layer.locate(scope)), grantsFileOf(scope.root, hostDir)], changed, clock),
   };
 }
 

@@ -1,6 +1,7 @@
 import { type FSWatcher, statSync, watch } from 'node:fs';
 import { basename } from 'node:path';
 import type { ClockPort } from '../../actors/ports.js';
+import { letGo } from '../shared/let-go.js';
 import { createDebounce } from './debounce.js';
 import { watchPoints } from './watch-points.js';
 
@@ -144,15 +145,6 @@ function createPolling(files: readonly string[], changed: () => void, clock: Clo
     },
   };
 }
-
-/** A timer of Node holds the process open until it is told not to; a look at files is no reason to stay. */
-function letGo(timer: unknown): unknown {
-  if (isHolding(timer)) timer.unref();
-  return timer;
-}
-
-const isHolding = (timer: unknown): timer is { unref(): void } =>
-  typeof timer === 'object' && timer !== null && 'unref' in timer && typeof timer.unref === 'function';
 
 /** Tells one state of one file from another; of a directory, only which one it is. */
 function identity(path: string): string {

@@ -26,10 +26,14 @@ export function approvalForm(question: Extract<Question, { kind: 'call' }>): App
     'Allow this call?',
     `Server: ${quoted(question.server)}`,
     `Tool: ${visibleLine(question.tool)}`,
+    `Asked by the rule: ${visibleLine(question.rule)}`,
     more > 0 ? `Arguments, the first ${ARGUMENTS_SHOWN} of ${shown.length} characters:` : 'Arguments:',
     ...wholePairs(shown.slice(0, ARGUMENTS_SHOWN))
       .split('\n')
       .map((line) => `  ${line}`),
+    ...(question.canRemember
+      ? ['"always" also lets later calls of this tool in this workspace pass, until its definition changes.']
+      : []),
     ...(more > 0 ? [`${more} characters of the arguments are NOT shown. Deny the call if they could matter.`] : []),
   ];
   return {
@@ -37,16 +41,27 @@ export function approvalForm(question: Extract<Question, { kind: 'call' }>): App
     message: message.join('\n'),
     requestedSchema: {
       type: 'object',
-      properties: { [FIELD]: { type: 'string', title: 'Decision', enum: ['deny', 'approve'], default: 'deny' } },
+      properties: {
+        [FIELD]: {
+          type: 'string',
+          title: 'Decision',
+          enum: question.canRemember ? ['deny', 'approve', 'always'] : ['deny', 'approve'],
+          default: 'deny',
+        },
+      },
       required: [FIELD],
     },
   };
 }
 
+export type FormDecision = 'approve' | 'deny' | { readonly decision: 'approve'; readonly remember: true };
+
 /** Only a form that was sent off with the word itself is a yes; closed, declined, empty or anything else is a no. */
-export function decisionIn(answer: unknown): 'approve' | 'deny' {
+export function decisionIn(answer: unknown): FormDecision {
   if (!isRecord(answer) || answer['action'] !== 'accept' || !isRecord(answer['content'])) return 'deny';
-  return answer['content'][FIELD] === 'approve' ? 'approve' : 'deny';
+  const said = answer['content'][FIELD];
+  if (said === 'always') return { decision: 'approve', remember: true };
+  return said === 'approve' ? 'approve' : 'deny';
 }
 
 /** Whether a client's capabilities let a form be sent to it: `elicitation` with forms, or without saying which modes. */

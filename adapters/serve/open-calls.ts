@@ -1,6 +1,6 @@
 import type { Json, Question } from '../../actors/ports.js';
 import { type Code, type Failure, failure } from '../../machines/vocabulary.js';
-import { type ApprovalForm, approvalForm, decisionIn } from './approval-form.js';
+import { type ApprovalForm, approvalForm, decisionIn, type FormDecision } from './approval-form.js';
 import { createProgressGate } from './progress-gate.js';
 import type { RunOptions, ServedResult } from './served-workspace.js';
 
@@ -36,7 +36,7 @@ export interface OpenCallsDeps {
 interface Asked {
   readonly form: ApprovalForm;
   readonly signal: AbortSignal;
-  readonly answer: (decision: 'approve' | 'deny') => void;
+  readonly answer: (decision: FormDecision) => void;
 }
 
 /** One call, and the questions about it that nobody has taken to the client yet. */
@@ -53,7 +53,7 @@ class OpenCall {
     this.onProgress = onProgress;
   }
 
-  readonly approve = (question: Question, { signal }: { readonly signal: AbortSignal }): Promise<string> => {
+  readonly approve = (question: Question, { signal }: { readonly signal: AbortSignal }): Promise<FormDecision> => {
     // A server is not for a client to approve.
     if (question.kind !== 'call') return Promise.resolve('deny');
     return new Promise((resolve) => {

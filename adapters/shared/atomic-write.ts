@@ -1,6 +1,6 @@
 import { constants } from 'node:fs';
 import { access, type FileHandle, mkdir, mkdtemp, open, readFile, realpath, rename, rm, stat } from 'node:fs/promises';
-import { basename, dirname, join } from 'node:path';
+import { basename, dirname, isAbsolute, join, relative, sep } from 'node:path';
 
 export interface AtomicWrite {
   /** A link is followed: what it leads to is replaced, and the link stays. */
@@ -8,6 +8,13 @@ export interface AtomicWrite {
   readonly content: string;
   /** What the file held when the new content was made from it; `null` = there was none. */
   readonly expected: string | null;
+  /** Real path of a directory that the file must not lead out of, by whatever link; `OutsideError` when it does. */
+  readonly within?: string;
+}
+
+/** A file that would be written elsewhere than it seems. */
+export class OutsideError extends Error {
+  override readonly name = 'OutsideError';
 }
 
 const NEW_FILE = { mode: 0o600, uid: null, gid: null } as const;
@@ -23,9 +30,10 @@ interface Owner {
  * file is 0600, and a directory that has to be made is 0700. Resolves with false, having changed nothing, when the file is
  * no longer what was `expected`. Rejects with the system's error when it cannot be written; then it is as it was.
  */
-export async function writeAtomically({ file, content, expected }: AtomicWrite): Promise<boolean> {
+export async function writeAtomically({ file, content, expected, within }: AtomicWrite): Promise<boolean> {
   if (expected === null) await mkdir(dirname(file), { recursive: true, mode: 0o700 });
   const target = await targetOf(file);
+  if (within !== undefined && !isInside(within, target)) throw new OutsideError(`"${file}" leads out of "${within}"`);
   const dir = dirname(target);
   const owner = expected === null ? NEW_FILE : await ownerOf(target);
   // A directory of our own beside it: nobody can have put anything under the new file's name.
@@ -41,6 +49,12 @@ export async function writeAtomically({ file, content, expected }: AtomicWrite):
   }
   await syncDirectory(dir);
   return true;
+}
+
+/** Whether a real path is in a directory, given by its real path. */
+export function isInside(dir: string, path: string): boolean {
+  const way = relative(dir, path);
+  return way !== '..' && !way.startsWith(`..${sep}`) && !isAbsolute(way);
 }
 
 async function targetOf(file: string): Promise<string> {

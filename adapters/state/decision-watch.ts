@@ -1,6 +1,7 @@
 import { type FSWatcher, watch } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import type { ClockPort } from '../../actors/ports.js';
+import { letGo } from '../shared/let-go.js';
 import type { Connection } from './libsql-connection.js';
 import type { Store } from './store.js';
 
@@ -143,12 +144,3 @@ function keepLooking(path: string, look: () => void, clock: ClockPort): { close(
     },
   };
 }
-
-/** A timer of Node holds the process open until it is told not to; a look at a file is no reason to stay. */
-function letGo(timer: unknown): unknown {
-  if (isHolding(timer)) timer.unref();
-  return timer;
-}
-
-const isHolding = (timer: unknown): timer is { unref(): void } =>
-  typeof timer === 'object' && timer !== null && 'unref' in timer && typeof timer.unref === 'function';

@@ -31,6 +31,11 @@ export const MIGRATIONS: readonly string[] = [
   CREATE TABLE chunks (listing INTEGER NOT NULL, at INTEGER NOT NULL, data TEXT NOT NULL) STRICT;
   CREATE UNIQUE INDEX chunk_place ON chunks (listing, at);
   `,
+  `
+  CREATE TABLE grants (
+    root TEXT NOT NULL, tool TEXT NOT NULL, digest TEXT NOT NULL, granted_at REAL NOT NULL, PRIMARY KEY (root, tool, digest)
+  ) STRICT, WITHOUT ROWID;
+  `,
 ];
 
 /**

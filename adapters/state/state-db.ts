@@ -3,6 +3,7 @@ import type { CredentialOrigin, DbPort } from '../../actors/ports.js';
 import type { Era } from '../../machines/vocabulary.js';
 import { keyOf } from './bounds.js';
 import { createDecisionWatch } from './decision-watch.js';
+import { grantsIn } from './grants.js';
 import { createListings } from './listings.js';
 import { newSalt } from './new-salt.js';
 import { Store, type StoreOptions } from './store.js';
@@ -83,6 +84,7 @@ export function createStateDb(options: StateDbOptions): DbPort {
         { durable: true },
       );
     },
+    ...grantsIn(store, decisions, clock),
     async credentials(owner) {
       keyOf('the name of the server', owner);
       const sql = 'SELECT name, value, endpoint FROM credentials WHERE owner = ?';

@@ -34,6 +34,9 @@ export class SimulatedDb {
       saveEra: slowly('save an era', (hash: string, era: Parameters<DbPort['saveEra']>[1]) => memory.saveEra(hash, era)),
       wasApproved: slowly('approval', (fingerprint: string) => memory.wasApproved(fingerprint)),
       saveApproved: slowly('save an approval', (fingerprint: string) => memory.saveApproved(fingerprint)),
+      grants: slowly('grants', (root: string) => memory.grants(root)),
+      saveGrant: slowly('save a grant', (...grant: Parameters<DbPort['saveGrant']>) => memory.saveGrant(...grant)),
+      forgetGrants: slowly('forget grants', (root: string, tools: readonly string[]) => memory.forgetGrants(root, tools)),
       credentials: slowly('credentials', (owner: string) => memory.credentials(owner)),
       saveCredentials: slowly('save credentials', (owner: string, all: Parameters<DbPort['saveCredentials']>[1]) =>
         memory.saveCredentials(owner, all),

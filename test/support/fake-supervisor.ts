@@ -57,7 +57,7 @@ export function workspaceStatus(
   over: Partial<WorkspaceStatus['workspace']> = {},
 ): WorkspaceStatus {
   const config = { state: 'valid', revision: 1, errors: [], warnings: [] } as const;
-  return { workspace: { root: '/repo', trusted: false, remoteEnabled: false, config, ...over }, servers };
+  return { workspace: { root: '/repo', trusted: false, remoteEnabled: false, config, warnings: [], ...over }, servers };
 }
 
 export interface FakeParts {

@@ -122,6 +122,7 @@ function workspaceStatus(): WorkspaceStatus {
       trusted: true,
       remoteEnabled: false,
       config: { state: 'valid', revision: 1, errors: [], warnings: [] },
+      warnings: [],
     },
     servers: [serverStatus('db', { phase: 'idle', blockedBy: 'disabled', error: off }), serverStatus('files', {})],
   };

@@ -1,0 +1,151 @@
+import type { PolicyAnswer } from '../machines/policy.js';
+import type { TransportInput } from '../machines/server-events.js';
+import type { LayerName, ServerId, TransportKind } from '../machines/vocabulary.js';
+import type { AuditEntry, AuditPort, DigestPort, Json, Question } from './ports.js';
+import type { Answer } from './questions.js';
+
+export interface AuditTrailDeps {
+  /** Absent: nothing is recorded, and nothing is digested for it. */
+  readonly audit: Pick<AuditPort, 'record'> | undefined;
+  readonly digest: DigestPort;
+  /** Real path of the workspace. */
+  readonly root: string;
+  readonly layerOf: (server: ServerId) => LayerName | null;
+}
+
+/** A call as a policy judged it. */
+export interface JudgedCall {
+  readonly server: ServerId;
+  /** Full name, or server and method. */
+  readonly tool: string;
+  readonly arguments: Json;
+  readonly session: string | undefined;
+  readonly byPerson: boolean | undefined;
+}
+
+/** What takes effect in a workspace as a whole. */
+export interface Decided {
+  readonly trusted: boolean;
+  readonly remoteEnabled: boolean;
+  readonly switches: ReadonlyMap<string, boolean>;
+}
+
+/** Canonical JSON in plain code costs more than the call it is about when the arguments are long. */
+const CANONICAL_CHARS_MAX = 65_536;
+/** A glob of a rule is as long as its file lets it be. */
+const RULE_CHARS_MAX = 256;
+
+/** What happens in one workspace, told to the audit in ids and digests. Costs an allowed call one object. */
+export class AuditTrail {
+  readonly #deps: AuditTrailDeps;
+  readonly #workspace: string;
+  #decided: Decided | null = null;
+
+  constructor(deps: AuditTrailDeps) {
+    this.#deps = deps;
+    this.#workspace = deps.audit === undefined ? '' : digestOf(deps.digest, deps.root);
+  }
+
+  /** A process or a connection is about to be opened. */
+  started({ key, generation, configHash: config, fingerprint }: TransportInput, transport: TransportKind): void {
+    const slash = key.lastIndexOf('/');
+    const [layer, server] = [key.slice(0, slash), key.slice(slash + 1)];
+    this.#record({ workspace: this.#workspace, event: 'start', server, layer, transport, generation, config, fingerprint });
+  }
+
+  judged({ server, tool, arguments: args, session, byPerson = false }: JudgedCall, { verdict, rule }: PolicyAnswer): void {
+    if (this.#deps.audit === undefined) return;
+    const { digest, layerOf } = this.#deps;
+    const digests = lazily(() => [sessionDigest(digest, session), argumentsDigest(digest, args)] as const);
+    this.#record({
+      workspace: this.#workspace,
+      event: 'call',
+      server,
+      layer: layerOf(server),
+      tool,
+      get session() {
+        return digests()[0];
+      },
+      get arguments() {
+        return digests()[1];
+      },
+      verdict,
+      rule: rule.slice(0, RULE_CHARS_MAX).replace(/[\ud800-\udbff]$/, ''),
+      byPerson,
+    });
+  }
+
+  /** A question that was withdrawn had no answer. */
+  readonly answered = (question: Question, answer: Answer): void => {
+    if (answer === 'withdrawn' || this.#deps.audit === undefined) return;
+    const { digest } = this.#deps;
+    const { kind: about, server } = question;
+    const common = { workspace: this.#workspace, event: 'answer', about, server, answer } as const;
+    if (question.kind === 'server') {
+      const { fingerprint } = question;
+      return this.#record({ ...common, fingerprint, tool: null, session: null, arguments: null });
+    }
+    this.#record({
+      ...common,
+      fingerprint: null,
+      tool: question.tool,
+      session: sessionDigest(digest, question.session ?? undefined),
+      arguments: argumentsDigest(digest, question.arguments),
+    });
+  };
+
+  granted(tool: string, definition: string | null): void {
+    this.#record({ workspace: this.#workspace, event: 'grant', tool, definition, kept: definition !== null });
+  }
+
+  /** After anything of it may have changed, whoever changed it. The host's own word on trust is a decision, what is remembered is none. */
+  decided({ trusted, remoteEnabled, switches }: Decided, isHostsWord: boolean): void {
+    const before = this.#decided;
+    if (before?.trusted === trusted && before.remoteEnabled === remoteEnabled && before.switches === switches) return;
+    this.#decided = { trusted, remoteEnabled, switches };
+    if (before === null ? isHostsWord : before.trusted !== trusted)
+      this.#record({ workspace: this.#workspace, event: 'trust', trusted });
+    if (before === null) return;
+    if (before.remoteEnabled !== remoteEnabled) this.#record({ workspace: this.#workspace, event: 'remote', on: remoteEnabled });
+    for (const [key, on] of switches) if (before.switches.get(key) !== on) this.#switched(key, on);
+  }
+
+  #switched(key: string, on: boolean): void {
+    // `mcp.disabled.<layer>.<id>`, for a workspace's server followed by what it connects to and its root.
+    const [name = '', , ...root] = key.split('#');
+    if (root.length > 0 && root.join('#') !== this.#deps.root) return;
+    const [server = '', ...layer] = name.slice('mcp.disabled.'.length).split('.').toReversed();
+    this.#record({ workspace: this.#workspace, event: 'switch', server, layer: layer.toReversed().join('.'), on });
+  }
+
+  #record(entry: AuditEntry): void {
+    this.#deps.audit?.record(entry);
+  }
+}
+
+function lazily<T extends object>(make: () => T): () => T {
+  let made: T | undefined;
+  return () => (made ??= make());
+}
+
+const sessionDigest = (digest: DigestPort, session: string | undefined): string | null =>
+  session === undefined ? null : digestOf(digest, session);
+
+/** Of the canonical form where there is one, else of the text that is sent; never fails. */
+function argumentsDigest(digest: DigestPort, args: Json): string {
+  try {
+    const text = JSON.stringify(args);
+    return text.length > CANONICAL_CHARS_MAX ? digestOf(digest, text) : digestOf(digest, args, text);
+  } catch {
+    return digestOf(digest, 'no JSON');
+  }
+}
+
+/** Half a surrogate pair has no canonical form; as JSON writes it, it has. */
+function digestOf(digest: DigestPort, value: Json, text: string = JSON.stringify(value)): string {
+  try {
+    return digest.ofJson(value);
+  } catch {
+    return digest.ofJson(text);
+  }
+}
