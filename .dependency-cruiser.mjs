@@ -8,7 +8,7 @@ const vendors = [
   ['@modelcontextprotocol/client', 'npm', '^adapters/links/'],
   ['@modelcontextprotocol/sdk', 'npm', '^adapters/links/'],
   ['@modelcontextprotocol/server', 'npm', '^adapters/serve/'],
-  ['@modelcontextprotocol/node', 'npm', '^adapters/serve/'],
+  ['smol-toml', 'npm', '^adapters/import/'],
   ['undici', 'npm', '^adapters/http/'],
   ['eventsource-parser', 'npm', '^adapters/links/'],
   ['libsql', 'npm', '^adapters/state/'],
