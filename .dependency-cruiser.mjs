@@ -23,8 +23,11 @@ const vendors = [
   ['(vm|cluster|inspector|repl|v8)', 'core', '^$'],
 ];
 
-/** `serve` opens a door on what `index.ts` put together; `offline` reads what is cached without loading all of that. */
-const composers = '^adapters/cli/(commands/serve|offline)\\.ts$';
+/**
+ * `serve` opens a door on what `index.ts` put together; `offline` reads what is cached, and `import` what other programs have,
+ * without loading all of that.
+ */
+const composers = '^adapters/cli/(commands/(serve|import)|import-(plan|sources)|offline)\\.ts$';
 
 const shipped = '^(machines/|actors/|adapters/|index\\.ts$)';
 const escaped = (name, kind) => (kind === 'npm' ? `^node_modules/${name}/` : `^(node:)?${name}(/|$)`);
@@ -58,7 +61,7 @@ export default {
     ),
     rule(
       'adapters-keep-to-their-folder',
-      'an adapter in a folder imports that folder and adapters/shared; two files of the command put others together.',
+      'an adapter in a folder imports that folder and adapters/shared; a few files of the command put others together.',
       { path: '^adapters/([^/]+)/', pathNot: composers },
       { path: '^adapters/', pathNot: ['^adapters/$1/', '^adapters/shared/'] },
     ),

@@ -52,6 +52,10 @@ async function dispatch(invocation: Run, io: Io): Promise<number> {
       const { describeCommand } = await import('./commands/describe.js');
       return describeCommand(io, flags, operands);
     }
+    case 'import': {
+      const { importCommand } = await import('./commands/import.js');
+      return importCommand(io, flags, operands);
+    }
     case 'example': {
       const { exampleCommand } = await import('./commands/example.js');
       return exampleCommand(io, flags);
@@ -69,7 +73,7 @@ interface WorkspaceCommand {
   readonly body: (session: Session) => Promise<number>;
 }
 
-type InWorkspace = Run & { readonly command: Exclude<Run['command'], 'serve' | 'search' | 'describe' | 'example'> };
+type InWorkspace = Run & { readonly command: Exclude<Run['command'], 'serve' | 'search' | 'describe' | 'import' | 'example'> };
 
 /** Commands that connect may ask on the terminal, about what they name; the others leave questions open. */
 async function inWorkspace({ command, operands, flags }: InWorkspace): Promise<WorkspaceCommand> {

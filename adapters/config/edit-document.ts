@@ -32,14 +32,21 @@ export function withoutKey(text: string, path: readonly string[]): string | null
 
 /** The text with a key set, its object made where there is none; nothing else is touched. */
 export function withKey(text: string, path: readonly string[], value: boolean): string {
-  const [, indent = '  '] = /^([ \t]+)"/m.exec(text) ?? [];
+  const { eol, unit } = layoutOf(text);
+  const isTabbed = unit.startsWith('\t');
   const formattingOptions = {
-    insertSpaces: !indent.startsWith('\t'),
-    tabSize: indent.startsWith('\t') ? 1 : indent.length,
-    eol: text.includes('\r\n') ? '\r\n' : '\n',
+    insertSpaces: !isTabbed,
+    tabSize: isTabbed ? 1 : unit.length,
+    eol,
     insertFinalNewline: false,
   };
   return applyEdits(text, modify(text, [...path], value, { formattingOptions }));
+}
+
+/** How a document ends its lines, and the blanks of one step in. */
+export function layoutOf(text: string): { readonly eol: string; readonly unit: string } {
+  const [, indent = '  '] = /^([ \t]+)"/m.exec(text) ?? [];
+  return { eol: text.includes('\r\n') ? '\r\n' : '\n', unit: indent.startsWith('\t') ? '\t' : indent };
 }
 
 function propertyAt(text: string, path: readonly string[]): Node | undefined {
@@ -48,7 +55,7 @@ function propertyAt(text: string, path: readonly string[]): Node | undefined {
 }
 
 /** Where the next token is a comma, blanks and comments left aside. */
-function commaAfter(text: string, at: number): number | null {
+export function commaAfter(text: string, at: number): number | null {
   const scanner = createScanner(text);
   scanner.setPosition(at);
   let token: number = scanner.scan();
@@ -94,8 +101,8 @@ export function nodeWithout(node: ConfigNode, [name, ...rest]: readonly string[]
 }
 
 /** The same document with a key set; one that is new comes last. */
-export function nodeWith(node: ConfigNode | null, [name, ...rest]: readonly string[], value: boolean): ConfigNode {
-  if (name === undefined) return { kind: 'boolean', at: 0, value };
+export function nodeWith(node: ConfigNode | null, [name, ...rest]: readonly string[], value: ConfigNode): ConfigNode {
+  if (name === undefined) return value;
   const fields = node?.kind === 'object' ? node.fields : [];
   const old = fields.find((field) => field.name === name);
   const field = { name, key: name, nameAt: 0, value: nodeWith(old?.value ?? null, rest, value) };
