@@ -42,7 +42,9 @@ export type Format =
   | 'zed';
 
 const APPROVALS = lost('which calls are allowed unasked is decided here anew: "approveTools" or "toolPolicies"');
-const ONLY_THESE = lost('a list of the only tools allowed has no counterpart; each call of another tool is asked about');
+/** An empty one too: it shuts everything. */
+const ONLY_THESE: Take = (draft, _value, key) =>
+  draft.lose(key, 'a list of the only tools allowed has no counterpart; each call of another tool is asked about');
 const SANDBOX = lost('there is no sandbox here: the server runs with your rights');
 const ENV_FILE = lost('no file of variables is read; put what the server needs into "env"');
 

@@ -109,6 +109,18 @@ function serversOf({ format, place, servers, note, isOff }: Group): ImportedServ
         draft.refuse('', 'has neither a command nor an address');
     }
     const { entry, notes, refusal } = draft;
-    return { format, place, name, entry: refusal === null ? entry : null, refusal, notes: refusal === null ? notes : [] };
+    return {
+      format,
+      place,
+      name,
+      entry: refusal === null ? inOrder(entry) : null,
+      refusal,
+      notes: refusal === null ? notes : [],
+    };
   });
 }
+
+/** As a person would write it, whatever the order there. */
+const ORDER = 'type command args env cwd url headers oauth timeout initTimeout tools description'.split(' ');
+const inOrder = (entry: JsonObject): JsonObject =>
+  Object.fromEntries(Object.entries(entry).sort(([one], [other]) => ORDER.indexOf(one) - ORDER.indexOf(other)));

@@ -8,6 +8,8 @@ export type Takes = Readonly<Record<string, Take>>;
 /** Every key of an object; one that nothing takes is told. */
 export function takeAll(draft: EntryDraft, takes: Takes, raw: JsonObject, before = ''): void {
   for (const [name, value] of Object.entries(raw)) {
+    // Nothing is nothing to any of these programs.
+    if (value === null) continue;
     const take = Object.hasOwn(takes, name) ? takes[name] : undefined;
     if (take === undefined) draft.lose(`${before}${name}`, NOTHING_READS);
     else take(draft, value, `${before}${name}`);
@@ -33,7 +35,7 @@ export const record =
 
 /** The workspace is the default here; any other place is an absolute path, and has no variables. */
 export const directory: Take = (draft, value, key) => {
-  if (value === WORKSPACE || value === null) return;
+  if (value === WORKSPACE) return;
   if (typeof value === 'string' && !/[${}]/.test(value)) draft.entry['cwd'] = value;
   else draft.refuse(key, 'is no plain path, and a working directory has no variables here');
 };
@@ -46,8 +48,8 @@ export const time =
 export const lost =
   (why: string): Take =>
   (draft, value, key) => {
-    // A switch that is off asks for nothing.
-    if (value !== false && value !== null) draft.lose(key, why);
+    // A switch that is off and an empty list ask for nothing.
+    if (value !== false && !(isList(value) && value.length === 0)) draft.lose(key, why);
   };
 
 /** Says nothing about the server. */
