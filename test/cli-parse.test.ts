@@ -10,6 +10,7 @@ const flags = {
   connect: false,
   once: false,
   yes: false,
+  replace: false,
   direct: false,
 };
 

@@ -63,7 +63,7 @@ function holdsAssignment(value: string): boolean {
 /** A path may carry a key as well as a query does. */
 function shownUrl(value: string, masked: (secret: string) => string): string {
   const [, start = '', rest = ''] = /^([^/]*\/\/[^/?#]*)(.*)$/s.exec(value) ?? [];
-  if (start === '' || start.includes('@')) return masked(value);
+  if (start === '' || start.includes('@') || isSensitive('', start)) return masked(value);
   const [path = '', after] = rest.split(/[?#](.*)/s);
   const parts = path.split('/').map((part) => (isSensitive('', part) ? masked(part) : part));
   return `${start}${parts.join('/')}${after === undefined ? '' : `?${masked(after)}`}`;
