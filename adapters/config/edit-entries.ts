@@ -48,12 +48,13 @@ function insertions(text: string, home: Node, entries: Entries): Edit[] {
   const from = comma === null ? end : comma + 1;
   // A comment behind the last one belongs to it.
   const [behind = ''] = /^[ \t]*(?:\/\/[^\r\n]*|\/\*(?:[^*\r\n]|\*(?!\/))*\*\/[ \t]*)*(?=[\r\n])/.exec(text.slice(from)) ?? [];
-  const isOneLine = !/[\r\n]/.test(text.slice(from, closing));
+  const rest = text.slice(from, closing);
+  const isOneLine = !/[\r\n]/.test(rest);
   return [
     ...(comma === null ? [{ offset: end, length: 0, content: ',' }] : []),
     {
       offset: from + behind.length,
-      length: 0,
+      length: isOneLine && rest.trim() === '' ? rest.length : 0,
       content: `${body}${comma === null ? '' : ','}${isOneLine ? eol + base : ''}`,
     },
   ];
