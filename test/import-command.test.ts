@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { run } from '../adapters/cli/run.js';
 import { fakeSupervisor } from './support/fake-supervisor.js';
+import { openTerminal } from './support/pseudo-terminal.js';
 import { temporaryDirectory } from './support/temporary-directory.js';
 import { fakeTerminal } from './support/terminal.js';
 
@@ -199,6 +200,20 @@ describe('on a terminal', () => {
     );
     expect(all.exit).toBe(0);
     expect(Object.keys((JSON.parse(await written()) as { mcpServers: object }).mcpServers)).toEqual(['c', 'notes']);
+  });
+
+  test('of its own a person is shown what was found, says which, and says yes', { timeout: 300_000 }, async () => {
+    await put(join(home, '.cursor', 'mcp.json'), cursor);
+    await put(join(home, '.codex', 'config.toml'), '[mcp_servers.c]\ncommand = "c"\n');
+    const { type, see, screen } = await openTerminal(home, home);
+    type('mcp-supervisor import');
+    expect(await see('A number, or all: ')).toContain('(Codex): 1 server');
+    type('1');
+    expect(await see('[y/N] ')).toContain('+    "notes": {');
+    type('y');
+    expect(await see('\n$ ')).toContain('Written to');
+    expect(await written()).toContain('sentinel-1');
+    expect(screen()).not.toContain('sentinel');
   });
 
   test('a file that changes while the question is open is not written over', async () => {
