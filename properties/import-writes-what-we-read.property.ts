@@ -69,9 +69,11 @@ const broken = fc.tuple(fc.constantFrom(...fixtures), fc.nat(2_000), fc.nat(2_00
   const [from, to] = [one % file.length, other % file.length];
   return from < to ? file.slice(0, from) + file.slice(to) : file.slice(0, from) + file.slice(to, from) + file.slice(from);
 });
+/** Names are shown: a secret that a cut has made the name of a key is one. */
+const namesASecret = (file: string): boolean => new RegExp(`${CANARY}[^"\\n]*"?\\s*[:=]`).test(file);
 const theirs = fc.oneof(
   { weight: 4, arbitrary: root.map((json) => JSON.stringify(json)) },
-  { weight: 2, arbitrary: broken },
+  { weight: 2, arbitrary: broken.filter((file) => !namesASecret(file)) },
   fc.json(),
   fc.string(),
 );
