@@ -112,6 +112,14 @@ describe('what is written', () => {
     expect(out).not.toContain('sentinel');
   });
 
+  test('is no file that is too large to be read again', async () => {
+    const args = Array.from({ length: 900 }, () => 'x'.repeat(400));
+    const { exit, err } = await ran(await source({ mcpServers: { big: { command: 'x', args } } }), '--yes');
+    expect(exit).toBe(3);
+    expect(err).toContain('would be larger than');
+    await expect(stat(userFile)).rejects.toMatchObject({ code: 'ENOENT' });
+  });
+
   test('stops at the limit of servers, and ids that differ in case only are told apart', async () => {
     const many = Object.fromEntries(Array.from({ length: 33 }, (_, at) => [`s${at}`, { command: 'x' }]));
     const { out } = await ran(await source({ mcpServers: { ...many, S0: { command: 'y' } } }), '--yes');

@@ -209,6 +209,15 @@ describe('what cannot be meant refuses the server instead of changing it', () =>
   });
 });
 
+test('a text of nothing but beginnings, and a thousand and one of anything, end soon and refuse the server', () => {
+  const open = '${'.repeat(200_000);
+  const many = Object.fromEntries(Array.from({ length: 200_000 }, (_, at) => [`N${at}`, 'x']));
+  for (const entry of [{ command: open }, { command: 'a', args: Object.keys(many) }, { command: 'a', env: many }])
+    for (const file of ['/x/.cursor/mcp.json', '/x/.mcp.json', '/x/.gemini/settings.json'])
+      expect(one(entry, file)?.entry).toBeNull();
+  expect(one({ command: 'a', env: { 'TOKEN=sentinel': null } })?.notes).toMatchObject([{ key: 'env.TOKEN=...' }]);
+});
+
 test('inputs of the same spelling are two variables', () => {
   const entry = { command: 'a', env: { A: '${input:api-key}', B: '${input:api_key}', C: '${input:api-key}', D: '${input:1}' } };
   const [server] = serversIn({ servers: { s: entry } }, '/x') ?? [];

@@ -9,7 +9,7 @@ import { entryEdits, nodeOf } from './edit-entries.js';
 import { createFaults } from './faults.js';
 import { fileLayers } from './layers.js';
 import { maskedText } from './masked-text.js';
-import { BOM, errorCode, readTextFile } from './read-file.js';
+import { BOM, errorCode, FILE_BYTES_MAX, readTextFile } from './read-file.js';
 import { type LayerInput, readText, split, topFields } from './read-layer.js';
 import { NO_SETTINGS } from './settings.js';
 import { judgeServers, type PutOutcome, type WantedServer } from './wanted-servers.js';
@@ -71,6 +71,10 @@ export async function draftServers(wanted: readonly WantedServer[], options: Put
   if (entries.some(([id]) => !after.servers.some((server) => server.id === id))) throw unsafe(file);
 
   const bom = !isNew && reading.hasBom ? BOM : '';
+  if (Buffer.byteLength(bom + content) > FILE_BYTES_MAX)
+    throw supervisorError('CONFIG_INVALID', `${file} would be larger than ${FILE_BYTES_MAX} bytes; it was not changed`, {
+      hint: 'Import from one file at a time, or take out what is not needed there.',
+    });
   return {
     file,
     outcomes,

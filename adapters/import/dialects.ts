@@ -1,4 +1,4 @@
-import { type EntryDraft, isList, isObject, type JsonObject } from './entry-draft.js';
+import { type EntryDraft, isList, isObject, type JsonObject, keyUnder } from './entry-draft.js';
 import {
   commandLine,
   denied,
@@ -93,7 +93,7 @@ const bearer: Take = (draft, value, key) => fromEnvironment(draft, 'headers', 'A
 /** Names of headers with the variables they come from. */
 const headersOfEnv: Take = (draft, value, key) => {
   for (const [name, variable] of Object.entries(isObject(value) ? value : {}))
-    fromEnvironment(draft, 'headers', name, variable, `${key}.${name}`);
+    fromEnvironment(draft, 'headers', name, variable, keyUnder(key, name));
   if (!isObject(value)) draft.refuse(key, 'is no object');
 };
 
@@ -172,7 +172,7 @@ const zed: Takes = {
   command: (draft, value, key) => {
     // Older settings have the command with its arguments in an object.
     if (!isObject(value)) text('command')(draft, value, key);
-    else takeAll(draft, ZED_COMMAND, value, `${key}.`);
+    else takeAll(draft, ZED_COMMAND, value, key);
   },
   source: ignored,
   enabled: switchedOff(false),

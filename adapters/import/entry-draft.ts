@@ -15,6 +15,9 @@ export type JsonObject = Readonly<Record<string, Json>>;
 
 /** What a Node timer can hold, as our own reader has it. */
 const MS_MAX = 2 ** 31 - 1;
+/** More than any process is given, and than our own reader takes. */
+const ITEMS_MAX = 1_000;
+const KEY_CHARS_MAX = 80;
 const SAFE_TOOL = /^[A-Za-z0-9_./:-]{1,128}$/;
 
 /** One entry of ours in the making. The first thing that cannot be meant here refuses it; the rest is told as notes. */
@@ -65,8 +68,8 @@ export class EntryDraft {
   }
 
   texts(value: Json, key: string, field: Field = key): readonly string[] | undefined {
-    if (!isList(value)) {
-      this.refuse(key, 'is no list of texts');
+    if (!isList(value) || value.length > ITEMS_MAX) {
+      this.refuse(key, `is no list of at most ${ITEMS_MAX} texts`);
       return undefined;
     }
     const texts = value.map((item, at) => this.text(item, `${key}[${at}]`, field));
@@ -75,12 +78,12 @@ export class EntryDraft {
 
   /** Names with texts, added to what stands under `to`. Numbers and switches become texts, as a process is given them. */
   record(value: Json, key: string, to: 'env' | 'headers'): void {
-    if (!isObject(value)) {
-      this.refuse(key, 'is no object');
+    if (!isObject(value) || Object.keys(value).length > ITEMS_MAX) {
+      this.refuse(key, `is no object of at most ${ITEMS_MAX} names`);
       return;
     }
     for (const [name, inner] of Object.entries(value)) {
-      const place = `${key}.${name}`;
+      const place = keyUnder(key, name);
       if (inner === null) {
         this.lose(place, 'has no value');
         continue;
@@ -93,9 +96,12 @@ export class EntryDraft {
   /** Adds one name to `env` or `headers`; the text is ours already. */
   put(to: 'env' | 'headers', name: string, text: string): void {
     const old = this.entry[to];
+    // Each name copies those before it.
+    if (isObject(old) && Object.keys(old).length >= ITEMS_MAX) this.refuse(to, `has more than ${ITEMS_MAX} names`);
+    if (this.#refusal !== null) return;
     this.entry[to] = Object.fromEntries([...(isObject(old) ? Object.entries(old) : []), [name, text]]);
     if (isSensitive(name, text) && !text.includes('${'))
-      this.note(`${to}.${name}`, 'is written as it stands; "${NAME}" in its place would leave it in your environment alone');
+      this.note(keyUnder(to, name), 'is written as it stands; "${NAME}" in its place would leave it in your environment alone');
   }
 
   /** A time in units of `unitMs`, written as whole milliseconds. */
@@ -118,6 +124,9 @@ export class EntryDraft {
   }
 
   #input(id: string, key: string): string {
+    if (this.#inputs.size >= ITEMS_MAX) this.refuse(key, 'asks for too much');
+    // Of a refused entry nothing is written, whatever its name would have been.
+    if (this.#refusal !== null) return 'REFUSED';
     const name = variableNamed(id, [...this.#inputs.values()]);
     this.#inputs.set(id, name);
     this.note(key, `was asked for when the server started; set the variable ${name} in your environment`);
@@ -126,6 +135,13 @@ export class EntryDraft {
 }
 
 type Field = string;
+
+/** A key for a note. What follows `=` in a name is cut: `"TOKEN=value"` is how a value gets into the place of a name. */
+export function keyUnder(key: string, name: string): string {
+  const [shown = name] = /^[^=]*=/.exec(name) ?? [];
+  const cut = shown.slice(0, KEY_CHARS_MAX);
+  return `${key === '' ? '' : `${key}.`}${cut}${cut.length < name.length ? '...' : ''}`;
+}
 
 /** What editors call the folder they have open. */
 export const WORKSPACE = '${workspaceFolder}';

@@ -1,18 +1,19 @@
 import type { Json } from '../../actors/ports.js';
-import { type EntryDraft, isList, isObject, type JsonObject, WORKSPACE } from './entry-draft.js';
+import { type EntryDraft, isList, isObject, type JsonObject, keyUnder, WORKSPACE } from './entry-draft.js';
 
 /** Takes one key of another program's entry over into ours. */
 export type Take = (draft: EntryDraft, value: Json, key: string) => void;
 export type Takes = Readonly<Record<string, Take>>;
 
 /** Every key of an object; one that nothing takes is told. */
-export function takeAll(draft: EntryDraft, takes: Takes, raw: JsonObject, before = ''): void {
+export function takeAll(draft: EntryDraft, takes: Takes, raw: JsonObject, under = ''): void {
   for (const [name, value] of Object.entries(raw)) {
     // Nothing is nothing to any of these programs.
     if (value === null) continue;
     const take = Object.hasOwn(takes, name) ? takes[name] : undefined;
-    if (take === undefined) draft.lose(`${before}${name}`, NOTHING_READS);
-    else take(draft, value, `${before}${name}`);
+    const key = keyUnder(under, name);
+    if (take === undefined) draft.lose(key, NOTHING_READS);
+    else take(draft, value, key);
   }
 }
 
@@ -90,8 +91,9 @@ export const oauth =
     }
     for (const [name, inner] of Object.entries(value)) {
       const to = Object.hasOwn(names, name) ? names[name] : undefined;
-      if (to === undefined) draft.lose(`${key}.${name}`, NOTHING_READS);
-      else putOauth(draft, to, to === 'scopes' ? scopesOf(inner) : inner, `${key}.${name}`);
+      const place = keyUnder(key, name);
+      if (to === undefined) draft.lose(place, NOTHING_READS);
+      else putOauth(draft, to, to === 'scopes' ? scopesOf(inner) : inner, place);
     }
   };
 

@@ -17,22 +17,24 @@ export interface VariableSyntax {
 }
 
 const NAME = '[A-Za-z_][A-Za-z0-9_]*';
+/** What follows `:-`; bounded, so that a text of nothing but beginnings is read in linear time. */
+const DEFAULT = '(?::-[^}]{0,512})?';
 const IS_NAME = new RegExp(`^${NAME}$`);
 const named = (name: string): string | null => (IS_NAME.test(name) ? `\${${name}}` : null);
 const asItIs = ([text]: RegExpMatchArray): string => text;
 
 /** Claude Code and whoever took its form: the same as ours. */
-const SHELL_BRACES: VariableSyntax = { pattern: new RegExp(`\\$\\{${NAME}(?::-[^}]*)?\\}`, 'g'), translate: asItIs };
+const SHELL_BRACES: VariableSyntax = { pattern: new RegExp(`\\$\\{${NAME}${DEFAULT}\\}`, 'g'), translate: asItIs };
 
 /** Gemini: `$NAME` as well. */
 const SHELL: VariableSyntax = {
-  pattern: new RegExp(`\\$\\{${NAME}(?::-[^}]*)?\\}|\\$(${NAME})`, 'g'),
+  pattern: new RegExp(`\\$\\{${NAME}${DEFAULT}\\}|\\$(${NAME})`, 'g'),
   translate: ([text, bare]) => (bare === undefined ? text : `\${${bare}}`),
 };
 
 /** VS Code and its kin: `${env:NAME}`, `${input:id}`, and the names of places. */
 const EDITOR: VariableSyntax = {
-  pattern: /\$\{([^}]*)\}/g,
+  pattern: /\$\{([^}]{0,512})\}/g,
   translate: ([, inner = ''], { isInWorkspace, onInput }) => {
     if (inner.startsWith('env:')) return named(inner.slice('env:'.length));
     if (inner.startsWith('input:')) return named(onInput(inner.slice('input:'.length)));
@@ -44,7 +46,7 @@ const EDITOR: VariableSyntax = {
 
 /** OpenCode: `{env:NAME}`; `{file:path}` has no counterpart. */
 const BRACES: VariableSyntax = {
-  pattern: /\{(env|file):([^}]*)\}/g,
+  pattern: /\{(env|file):([^}]{0,512})\}/g,
   translate: ([, kind, name = '']) => (kind === 'env' ? named(name) : null),
 };
 
