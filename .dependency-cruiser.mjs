@@ -8,7 +8,7 @@ const vendors = [
   ['@modelcontextprotocol/client', 'npm', '^adapters/links/'],
   ['@modelcontextprotocol/sdk', 'npm', '^adapters/links/'],
   ['@modelcontextprotocol/server', 'npm', '^adapters/serve/'],
-  ['@modelcontextprotocol/node', 'npm', '^adapters/serve/'],
+  ['smol-toml', 'npm', '^adapters/import/'],
   ['undici', 'npm', '^adapters/http/'],
   ['eventsource-parser', 'npm', '^adapters/links/'],
   ['libsql', 'npm', '^adapters/state/'],
@@ -23,8 +23,11 @@ const vendors = [
   ['(vm|cluster|inspector|repl|v8)', 'core', '^$'],
 ];
 
-/** `serve` opens a door on what `index.ts` put together; `offline` and `audit` read what is kept without loading all of that. */
-const composers = '^adapters/cli/(commands/(serve|audit)|offline)\\.ts$';
+/**
+ * `serve` opens a door on what `index.ts` put together; `offline` and `audit` read what is kept, and `import` what other programs
+ * have, without loading all of that.
+ */
+const composers = '^adapters/cli/(commands/(serve|import|audit)|import-(plan|sources)|offline)\\.ts$';
 
 const shipped = '^(machines/|actors/|adapters/|index\\.ts$)';
 const escaped = (name, kind) => (kind === 'npm' ? `^node_modules/${name}/` : `^(node:)?${name}(/|$)`);
@@ -58,7 +61,7 @@ export default {
     ),
     rule(
       'adapters-keep-to-their-folder',
-      'an adapter in a folder imports that folder and adapters/shared; three files of the command put others together.',
+      'an adapter in a folder imports that folder and adapters/shared; a few files of the command put others together.',
       { path: '^adapters/([^/]+)/', pathNot: composers },
       { path: '^adapters/', pathNot: ['^adapters/$1/', '^adapters/shared/'] },
     ),

@@ -25,6 +25,8 @@ test('the overview names every option that every command takes, and each page th
     ['serve', '--direct'],
     ['serve', '--http'],
     ['remove', '--yes'],
+    ['import', '--yes'],
+    ['import', '--replace'],
     ['example', '--once'],
   ] as const;
   for (const [name, option] of owned) expect(helpPage(name)).toContain(option);

@@ -10,6 +10,7 @@ const flags = {
   connect: false,
   once: false,
   yes: false,
+  replace: false,
   direct: false,
 };
 
@@ -51,17 +52,16 @@ describe('the command line', () => {
   test('takes the decisions that are kept', () => {
     expect(read('remote', 'off')).toMatchObject({ kind: 'run', command: 'remote', operands: ['off'] });
     expect(read('remove', 'files', '--yes')).toMatchObject({ command: 'remove', operands: ['files'], flags: { yes: true } });
+    expect(read('import')).toMatchObject({ command: 'import', operands: [], flags: { yes: false, replace: false } });
+    expect(read('import', 'f', '--replace', '--yes')).toMatchObject({ operands: ['f'], flags: { yes: true, replace: true } });
   });
 
-  test.each(['authorize', 'import'])(
-    'says that this version does not have "%s", even with options it will have one day',
-    (command) => {
-      expect(read('--workspace', '.', command, 'x', '--port', '1')).toEqual({
-        kind: 'usage',
-        message: `This version does not have the command "${command}".`,
-      });
-    },
-  );
+  test('says that this version does not have "authorize", even with options it will have one day', () => {
+    expect(read('--workspace', '.', 'authorize', 'x', '--port', '1')).toEqual({
+      kind: 'usage',
+      message: 'This version does not have the command "authorize".',
+    });
+  });
 
   test.each([
     [['nope'], 'no command "nope"'],
@@ -77,7 +77,7 @@ describe('the command line', () => {
     [['status', '--json=yes'], '--json'],
     [['search', 'x', '--connect'], '--connect belongs to "status"'],
     [['status', '--once'], '--once belongs to "example"'],
-    [['status', '--yes'], '--yes belongs to "remove"'],
+    [['status', '--yes'], '--yes belongs to "remove" and "import"'],
     [['status', '--direct'], '--direct belongs to "serve"'],
     [['status', '--http', '1'], '--http belongs to "serve"'],
     [['--connect'], '--connect belongs to "status"'],
@@ -92,7 +92,10 @@ describe('the command line', () => {
     [['disable', 'a', '--enable', 'a'], 'for one run'],
     [['untrust', '--approve', 'f'], 'for one run'],
     [['help', 'nope'], 'no command "nope"'],
-    [['help', 'import'], 'does not have the command "import"'],
+    [['help', 'authorize'], 'does not have the command "authorize"'],
+    [['import', 'a', 'b'], 'takes FILE'],
+    [['import', '--trust'], 'for one run'],
+    [['remove', 'a', '--replace'], '--replace belongs to "import"'],
     [['help', 'call', 'test'], 'takes one command'],
     [['example', '--user-config', 'f'], '"example" brings its own'],
     [['example', '--json'], 'no --json'],

@@ -72,6 +72,14 @@ test('a request is served under the exact names of this address only, whatever t
   expect((await ask(kit, { headers: bearer(kit), path: absolute, body: initialize() })).status).toBe(404);
 });
 
+test('only a message has a body: what else brings one is refused unread, and its connection ends', async () => {
+  const kit = await kitWith();
+  for (const method of ['GET', 'DELETE']) {
+    const { status, headers } = await ask(kit, { method, headers: { ...bearer(kit), 'Content-Length': '2' }, body: '{}' });
+    expect([status, headers.connection], method).toEqual([413, 'close']);
+  }
+});
+
 test('no web page is served, and no preflight is answered with leave (S143, S144)', async () => {
   const kit = await kitWith();
   const origins = ['null', 'https://evil.com', `http://127.0.0.1:${kit.door.port}`, `http://localhost:${kit.door.port}.evil.com`];

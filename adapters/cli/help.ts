@@ -27,6 +27,7 @@ Decide, for good
   disable SERVER     switch it off
   remote on|off      whether servers on other computers may be used
   remove SERVER      take a server out of its configuration file
+  import [FILE]      take servers of other programs over into your file
 Learn
   help COMMAND       more about a command, with an example
   example            real servers under supervision, in a checkout
@@ -219,6 +220,29 @@ With --json: { "ok", "directory", "logs", "records", "newest", "problems",
 "unfinished" }.
 
 ${exits('0 as it was written · 1 a part of it was changed', '3 it cannot be read')}`,
+  import: `import [FILE] [--yes] [--replace] [--json]
+
+Take MCP servers of other programs over into your configuration file: Claude
+Desktop and Code, VS Code, Cursor, Windsurf, Gemini CLI, Codex, OpenCode, Zed.
+Without FILE it reads what these keep for you on this computer; files of a
+workspace, which somebody else may have written, are read only when named.
+
+Shows each server, what cannot be carried over and why, and the change as a
+diff in which a digest stands for whatever may be a secret. On a terminal you
+are asked before it is written; elsewhere it is only shown, unless --yes is
+given. Comments stay, and the file can be read by you alone afterwards.
+
+  --yes       write without asking
+  --replace   replace servers of the same name that differ; else they stay
+
+Example
+  mcp-supervisor import ~/.cursor/mcp.json
+
+With --json: { "ok": true, "written", "file", "servers": [{ "file", "program",
+"place", "name", "id", "action", "why", "notes" }], "faults", "diff" }; nothing
+is asked.
+
+${exits('0 shown or written · 1 you said no', '3 FILE or your file cannot be read, or has a fault')}`,
   example: `example [--once]
 
 In a checkout: supervise the servers of examples/workspace and show what they do

@@ -15,8 +15,10 @@ export interface Flags {
   readonly connect: boolean;
   /** `example` only. */
   readonly once: boolean;
-  /** `remove` only: the question is answered already. */
+  /** `remove` and `import` only: the question is answered already. */
   readonly yes: boolean;
+  /** `import` only: entries of the same id that differ are replaced. */
+  readonly replace: boolean;
   /** `serve` only: allowed tools under their full names in place of the gateway tool. */
   readonly direct: boolean;
   /** `serve` only: the port of 127.0.0.1 to serve on instead of stdin and stdout; 0 is any free one. */
@@ -39,6 +41,7 @@ const OPTIONS = {
   connect: { type: 'boolean' },
   once: { type: 'boolean' },
   yes: { type: 'boolean' },
+  replace: { type: 'boolean' },
   direct: { type: 'boolean' },
   http: { type: 'string', multiple: true },
   json: { type: 'boolean' },
@@ -63,6 +66,7 @@ const OPERANDS = {
   remote: [1, 1, 'on or off'],
   remove: [1, 1, 'SERVER'],
   audit: [0, 0, ''],
+  import: [0, 1, 'FILE'],
   example: [0, 0, ''],
 } as const satisfies Readonly<Record<string, readonly [least: number, most: number, names: string]>>;
 
@@ -70,9 +74,9 @@ export type CommandName = keyof typeof OPERANDS;
 export const COMMANDS = Object.keys(OPERANDS) as readonly CommandName[];
 
 /** Named in the documentation, not part of this version. */
-const LATER: ReadonlySet<string> = new Set(['authorize', 'import']);
+const LATER: ReadonlySet<string> = new Set(['authorize']);
 /** What they decide is kept; `--trust`, `--enable` and `--approve` are for one run. */
-const DECIDING: ReadonlySet<CommandName> = new Set(['enable', 'disable', 'trust', 'untrust', 'remote', 'remove']);
+const DECIDING: ReadonlySet<CommandName> = new Set(['enable', 'disable', 'trust', 'untrust', 'remote', 'remove', 'import']);
 const TIMEOUT_MS_MAX = 2 ** 31 - 1;
 const PORT_MAX = 65_535;
 
@@ -135,6 +139,7 @@ function flagsFrom(values: Values): Flags {
     connect: values.connect === true,
     once: values.once === true,
     yes: values.yes === true,
+    replace: values.replace === true,
     direct: values.direct === true,
     json: values.json === true,
   };
@@ -170,14 +175,16 @@ function checkOperands(command: CommandName, operands: readonly string[]): void 
 
 function checkFlags(command: CommandName, flags: Flags): void {
   const owners = [
-    ['--connect', flags.connect, 'status'],
-    ['--once', flags.once, 'example'],
-    ['--yes', flags.yes, 'remove'],
-    ['--direct', flags.direct, 'serve'],
-    ['--http', flags.http !== undefined, 'serve'],
-  ] as const;
-  for (const [option, isGiven, owner] of owners) {
-    if (isGiven && command !== owner) throw new Error(`${option} belongs to "${owner}".`);
+    ['--connect', flags.connect, ['status']],
+    ['--once', flags.once, ['example']],
+    ['--yes', flags.yes, ['remove', 'import']],
+    ['--replace', flags.replace, ['import']],
+    ['--direct', flags.direct, ['serve']],
+    ['--http', flags.http !== undefined, ['serve']],
+  ] as const satisfies readonly (readonly [option: string, isGiven: boolean, owners: readonly CommandName[]])[];
+  for (const [option, isGiven, commands] of owners) {
+    if (isGiven && !commands.some((owner) => owner === command))
+      throw new Error(`${option} belongs to "${commands.join('" and "')}".`);
   }
   if (DECIDING.has(command) && (flags.trust || flags.enable.length > 0 || flags.approve.length > 0))
     throw new Error(`What "${command}" decides is kept; --trust, --enable and --approve are for one run.`);

@@ -56,6 +56,10 @@ async function dispatch(invocation: Run, io: Io): Promise<number> {
       const { auditCommand } = await import('./commands/audit.js');
       return auditCommand(io, flags);
     }
+    case 'import': {
+      const { importCommand } = await import('./commands/import.js');
+      return importCommand(io, flags, operands);
+    }
     case 'example': {
       const { exampleCommand } = await import('./commands/example.js');
       return exampleCommand(io, flags);
@@ -73,7 +77,9 @@ interface WorkspaceCommand {
   readonly body: (session: Session) => Promise<number>;
 }
 
-type InWorkspace = Run & { readonly command: Exclude<Run['command'], 'serve' | 'search' | 'describe' | 'audit' | 'example'> };
+type InWorkspace = Run & {
+  readonly command: Exclude<Run['command'], 'serve' | 'search' | 'describe' | 'import' | 'audit' | 'example'>;
+};
 
 /** Commands that connect may ask on the terminal, about what they name; the others leave questions open. */
 async function inWorkspace({ command, operands, flags }: InWorkspace): Promise<WorkspaceCommand> {

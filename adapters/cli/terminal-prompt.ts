@@ -94,6 +94,12 @@ export async function confirm({ stdin, stderr }: Io, text: string, signal: Abort
   return line !== null && /^y(es)?$/i.test(line.trim());
 }
 
+/** Asks once for a word; null for the end of input and an aborted signal. The text is escaped already. */
+export async function askWord({ stdin, stderr }: Io, text: string, signal: AbortSignal): Promise<string | null> {
+  const line = await askLine(stdin, stderr, text, signal);
+  return line === null ? null : line.trim().toLowerCase();
+}
+
 async function askLine(input: Input, output: Output, text: string, signal: AbortSignal): Promise<string | null> {
   await dropTypedAhead(input);
   await write(output, `\n${text}`);

@@ -27,18 +27,18 @@ const TOKENS_MAX = 20_000;
 const [OPEN_BRACE, CLOSE_BRACE, OPEN_BRACKET, CLOSE_BRACKET, END] = [1, 2, 3, 4, 17] as const;
 
 /** Reads JSON with comments and trailing commas. `null` after any fault: half a file is no file. */
-export function parseDocument(text: string, faults: Faults): ConfigNode | null {
+export function parseDocument(text: string, faults: Faults, tokensMax: number = TOKENS_MAX): ConfigNode | null {
   const nul = text.indexOf('\0');
   if (nul !== -1) {
     faults.error('CONFIG_SYNTAX', nul, '', 'holds a NUL byte: UTF-16 without its mark, or no text; save it as UTF-8');
     return null;
   }
-  if (!isBounded(text, faults)) return null;
+  if (!isBounded(text, faults, tokensMax)) return null;
   const tree = buildTree(text, faults);
   return faults.errors.length === 0 ? tree : null;
 }
 
-function isBounded(text: string, faults: Faults): boolean {
+function isBounded(text: string, faults: Faults, tokensMax: number): boolean {
   const scanner = createScanner(text, true);
   let depth = 0;
   let tokens = 0;
@@ -50,8 +50,8 @@ function isBounded(text: string, faults: Faults): boolean {
       faults.error('CONFIG_INVALID', scanner.getTokenOffset(), '', `nested deeper than ${DEPTH_MAX} levels`);
       return false;
     }
-    if (tokens > TOKENS_MAX) {
-      faults.error('CONFIG_INVALID', scanner.getTokenOffset(), '', `too large: more than ${TOKENS_MAX} words and marks`);
+    if (tokens > tokensMax) {
+      faults.error('CONFIG_INVALID', scanner.getTokenOffset(), '', `too large: more than ${tokensMax} words and marks`);
       return false;
     }
   }

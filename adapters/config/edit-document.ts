@@ -32,11 +32,12 @@ export function withoutKey(text: string, path: readonly string[]): string | null
 
 /** The text with a key set, its object made where there is none; nothing else is touched. */
 export function withKey(text: string, path: readonly string[], value: boolean | readonly string[]): string {
-  const [, indent = '  '] = /^([ \t]+)"/m.exec(text) ?? [];
+  const { eol, unit } = layoutOf(text);
+  const isTabbed = unit.startsWith('\t');
   const formattingOptions = {
-    insertSpaces: !indent.startsWith('\t'),
-    tabSize: indent.startsWith('\t') ? 1 : indent.length,
-    eol: text.includes('\r\n') ? '\r\n' : '\n',
+    insertSpaces: !isTabbed,
+    tabSize: isTabbed ? 1 : unit.length,
+    eol,
     insertFinalNewline: false,
   };
   return applyEdits(text, modify(text, [...path], value, { formattingOptions }));
@@ -53,13 +54,19 @@ export function withItem(text: string, key: string, word: string): string | null
   return applyEdits(text, [{ offset, length: 0, content: JSON.stringify(word) + (first === undefined ? '' : `,${gap}`) }]);
 }
 
+/** How a document ends its lines, and the blanks of one step in. */
+export function layoutOf(text: string): { readonly eol: string; readonly unit: string } {
+  const [, indent = '  '] = /^([ \t]+)"/m.exec(text) ?? [];
+  return { eol: text.includes('\r\n') ? '\r\n' : '\n', unit: indent.startsWith('\t') ? '\t' : indent };
+}
+
 function propertyAt(text: string, path: readonly string[]): Node | undefined {
   const root = parseTree(text, [], { allowTrailingComma: true });
   return root === undefined ? undefined : findNodeAtLocation(root, [...path])?.parent;
 }
 
 /** Where the next token is a comma, blanks and comments left aside. */
-function commaAfter(text: string, at: number): number | null {
+export function commaAfter(text: string, at: number): number | null {
   const scanner = createScanner(text);
   scanner.setPosition(at);
   let token: number = scanner.scan();
@@ -105,8 +112,8 @@ export function nodeWithout(node: ConfigNode, [name, ...rest]: readonly string[]
 }
 
 /** The same document with a key set; one that is new comes last. */
-export function nodeWith(node: ConfigNode | null, [name, ...rest]: readonly string[], value: boolean): ConfigNode {
-  if (name === undefined) return { kind: 'boolean', at: 0, value };
+export function nodeWith(node: ConfigNode | null, [name, ...rest]: readonly string[], value: ConfigNode): ConfigNode {
+  if (name === undefined) return value;
   const fields = node?.kind === 'object' ? node.fields : [];
   const old = fields.find((field) => field.name === name);
   const field = { name, key: name, nameAt: 0, value: nodeWith(old?.value ?? null, rest, value) };

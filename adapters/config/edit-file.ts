@@ -82,7 +82,7 @@ function removed(text: string, before: ConfigNode, id: string, file: string): Ed
 }
 
 function switched(text: string, before: ConfigNode, { enabled }: { readonly enabled: boolean }): Edited {
-  const meant = nodeWith(before, REMOTE, enabled);
+  const meant = nodeWith(before, REMOTE, { kind: 'boolean', at: 0, value: enabled });
   const isSaid = meaningOf(meant) === meaningOf(before);
   return { content: isSaid ? text : withKey(text, REMOTE, enabled), meant };
 }

@@ -37,16 +37,16 @@ const changing = unreadable('keeps changing while it is read');
  * Reads a small UTF-8 text file. Refuses anything but a regular file without ever waiting on one (a pipe, a device), and
  * whatever is over the size cap. Absent means that the name is free: a link to nowhere, on the way to it too, is a fault.
  */
-export async function readTextFile(file: string): Promise<FileReading> {
+export async function readTextFile(file: string, bytesMax: number = FILE_BYTES_MAX): Promise<FileReading> {
   for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt += 1) {
-    const reading = await attemptRead(file);
+    const reading = await attemptRead(file, bytesMax);
     if (reading !== null) return reading;
   }
   return changing;
 }
 
 /** `null` when the file was there and not there at once: somebody is replacing it. */
-async function attemptRead(file: string): Promise<FileReading | null> {
+async function attemptRead(file: string, bytesMax: number): Promise<FileReading | null> {
   let handle: FileHandle;
   try {
     // Opening is an act of its own to a device, and ends the wait of whoever writes to a pipe.
@@ -57,7 +57,7 @@ async function attemptRead(file: string): Promise<FileReading | null> {
     return code === 'ENOENT' ? absence(file) : unreadable(`cannot be opened (${code})`);
   }
   try {
-    return await readHandle(handle);
+    return await readHandle(handle, bytesMax);
   } catch (error) {
     return unreadable(`cannot be read (${errorCode(error)})`);
   } finally {
@@ -84,12 +84,12 @@ const isFound = (look: Promise<unknown>): Promise<boolean> =>
     () => false,
   );
 
-async function readHandle(handle: FileHandle): Promise<FileReading> {
+async function readHandle(handle: FileHandle, bytesMax: number): Promise<FileReading> {
   for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt += 1) {
     const before = await handle.stat({ bigint: true });
     if (!before.isFile()) return irregular;
-    const bytes = before.size > BigInt(FILE_BYTES_MAX) ? null : await readBounded(handle);
-    if (bytes === null) return unreadable(`is larger than ${FILE_BYTES_MAX} bytes`);
+    const bytes = before.size > BigInt(bytesMax) ? null : await readBounded(handle, bytesMax);
+    if (bytes === null) return unreadable(`is larger than ${bytesMax} bytes`);
     const after = await handle.stat({ bigint: true });
     const isSame = before.mtimeNs === after.mtimeNs && before.size === after.size && after.size === BigInt(bytes.length);
     if (isSame) return decode(bytes);
@@ -98,8 +98,8 @@ async function readHandle(handle: FileHandle): Promise<FileReading> {
 }
 
 /** `null` when there is more than the cap. */
-async function readBounded(handle: FileHandle): Promise<Buffer | null> {
-  const buffer = Buffer.allocUnsafe(FILE_BYTES_MAX + 1);
+async function readBounded(handle: FileHandle, bytesMax: number): Promise<Buffer | null> {
+  const buffer = Buffer.allocUnsafe(bytesMax + 1);
   let length = 0;
   while (length < buffer.length) {
     const { bytesRead } = await handle.read(buffer, length, buffer.length - length, length);

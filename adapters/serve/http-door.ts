@@ -49,15 +49,15 @@ export async function openHttpDoor(options: HttpDoorOptions): Promise<HttpDoor> 
 
   const answer = async (request: IncomingMessage, response: ServerResponse, goOn: () => void): Promise<void> => {
     const { method = '', url: target = '', headersDistinct: headers } = request;
-    const refusal = refusalOf({ method, target, headers }, port, token) ?? mediaRefusal(request);
+    const refusal = refusalOf({ method, target, headers }, port, token) ?? bodyRefusal(request);
     if (refusal !== null) {
       refuse(response, refusal);
       return;
     }
-    if (method !== 'POST') return handle(webLike(request), response, undefined);
+    if (method !== 'POST') return handle(request, response, undefined);
     goOn();
     const body = await readMessage(request, Number(request.headers['content-length'] ?? 0), limits.bodyBytesMax);
-    if (body.refusal === undefined) await handle(webLike(request), response, body.message);
+    if (body.refusal === undefined) await handle(request, response, body.message);
     else refuse(response, body.refusal);
   };
   const serve = (request: IncomingMessage, response: ServerResponse, goOn: () => void): void => {
@@ -96,20 +96,14 @@ function listen(server: Server, port: number): Promise<number> {
   });
 }
 
-/** What of a request is needed to make one of the web's from it. */
-const webLike = (request: IncomingMessage) => ({
-  method: request.method ?? '',
-  url: request.url ?? '',
-  headers: request.headers,
-  [Symbol.asyncIterator]: () => request[Symbol.asyncIterator](),
-});
-
-/** A form of a web page can send text and multipart unasked, and JSON only after it was let. */
-function mediaRefusal({ method, headers }: IncomingMessage): Refusal | null {
+/** A form of a web page can send text and multipart unasked, and JSON only after it was let. Only a message has a body. */
+function bodyRefusal({ method, headers }: IncomingMessage): Refusal | null {
+  if (method !== 'POST') {
+    const hasBody = headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) !== 0;
+    return hasBody ? { status: 413, message: `${String(method)} takes no body` } : null;
+  }
   const type = headers['content-type']?.split(';')[0]?.trim().toLowerCase();
-  return method !== 'POST' || type === 'application/json'
-    ? null
-    : { status: 415, message: 'Content-Type must be application/json' };
+  return type === 'application/json' ? null : { status: 415, message: 'Content-Type must be application/json' };
 }
 
 /** Ends the connection too: what is left of the request is not read. */

@@ -10,6 +10,8 @@ export interface AtomicWrite {
   readonly expected: string | null;
   /** Real path of a directory that the file must not lead out of, by whatever link; `OutsideError` when it does. */
   readonly within?: string;
+  /** Takes from everybody but the owner what the old file's mode let them do. Default false: the mode stays. */
+  readonly ownerOnly?: boolean;
 }
 
 /** A file that would be written elsewhere than it seems. */
@@ -30,12 +32,12 @@ interface Owner {
  * file is 0600, and a directory that has to be made is 0700. Resolves with false, having changed nothing, when the file is
  * no longer what was `expected`. Rejects with the system's error when it cannot be written; then it is as it was.
  */
-export async function writeAtomically({ file, content, expected, within }: AtomicWrite): Promise<boolean> {
+export async function writeAtomically({ file, content, expected, within, ownerOnly = false }: AtomicWrite): Promise<boolean> {
   if (expected === null) await mkdir(dirname(file), { recursive: true, mode: 0o700 });
   const target = await targetOf(file);
   if (within !== undefined && !isInside(within, target)) throw new OutsideError(`"${file}" leads out of "${within}"`);
   const dir = dirname(target);
-  const owner = expected === null ? NEW_FILE : await ownerOf(target);
+  const owner = expected === null ? NEW_FILE : await ownerOf(target, ownerOnly ? 0o700 : 0o7777);
   // A directory of our own beside it: nobody can have put anything under the new file's name.
   const home = await mkdtemp(join(dir, `.${basename(target)}-`));
   const temporary = join(home, 'new');
@@ -67,10 +69,10 @@ async function targetOf(file: string): Promise<string> {
 }
 
 /** A file that may not be written is not replaced either, though its directory would allow it. */
-async function ownerOf(file: string): Promise<Owner> {
+async function ownerOf(file: string, modeMask: number): Promise<Owner> {
   await access(file, constants.W_OK);
   const { mode, uid, gid } = await stat(file);
-  return { mode: mode & 0o7777, uid, gid };
+  return { mode: mode & modeMask, uid, gid };
 }
 
 async function contentOf(file: string): Promise<string | null> {
