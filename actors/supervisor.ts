@@ -6,6 +6,7 @@ import { harmlessLog, ignorable } from './harmless.js';
 import { LIVE_SLOTS, LiveSlots } from './live-slots.js';
 import { plainPlugins, refuseFaultyPlugins } from './plugin-layers.js';
 import type { ClockPort, ConfigScope, Json, PluginLayer, Ports } from './ports.js';
+import { redactedPorts } from './redacted-ports.js';
 import { RemoteSwitch } from './remote-switch.js';
 import { createWorkspace, type SharedWorkspace } from './workspace.js';
 import { WorkspaceMemory } from './workspace-memory.js';
@@ -53,7 +54,7 @@ export function createSupervisor({ ports: given, pool, ...options }: CoreOptions
     if (value !== undefined && !(Number.isInteger(value) && value > 0 && value < 2 ** 31))
       throw supervisorError('INVALID_ARGUMENTS', `"${name}" is no whole number of milliseconds from 1 to 2147483647`);
   }
-  const ports = { ...given, log: harmlessLog(given.log) };
+  const ports = redactedPorts({ ...given, log: harmlessLog(given.log) });
   const core = new CoreSupervisor(ports, pool ?? new ProcessPool(ports.clock), options);
   return {
     openWorkspace: (root, workspaceOptions) => core.openWorkspace(root, workspaceOptions),
