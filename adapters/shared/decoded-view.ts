@@ -1,72 +1,123 @@
+import { unitsOf } from './text-matcher.js';
+
 /** A text as whoever decodes it would read it, and where each of its units stands in the text itself. */
 export interface View {
-  readonly text: string;
-  /** By unit of `text`: where what it was decoded from begins and ends; absent for a text that is read as it stands. */
+  readonly units: Uint16Array;
+  /** By unit: where what it was decoded from begins and ends; absent for a text that is read as it stands. */
   readonly starts: Uint32Array | null;
   readonly ends: Uint32Array | null;
 }
 
-/** RFC 8259 §7, and the two-digit form of JavaScript and C. */
-const JSON_ESCAPE = /\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|(["'\\/bfnrt]))/g;
-/** RFC 3986 §2.1, for what is ASCII; more than that is looked for as it is written. */
-const PERCENT = /%([0-7][0-9a-fA-F])/g;
-const LINE_BREAKS = /[\r\n]+/g;
-const LETTERS: Readonly<Record<string, string>> = { b: '\b', f: '\f', n: '\n', r: '\r', t: '\t' };
-
 /**
  * Every way to read a text that somebody may have written a value in: as it stands, out of JSON once and twice, out of a URL
- * once and twice or out of JSON and a URL, and with its line breaks left out. A reading that is the same as another is not made.
+ * once and twice, out of a URL in JSON, and with its line breaks left out. A reading that is the same as another is not made.
  */
 export function readingsOf(text: string): View[] {
-  const plain: View = { text, starts: null, ends: null };
-  const json = unescaped(plain);
-  const url = percentDecoded(plain);
+  const plain: View = { units: unitsOf(text), starts: null, ends: null };
+  const json = decoded(plain, jsonEscape);
+  const url = decoded(plain, percentTriplet);
   const further = [
     json,
-    json === null ? null : unescaped(json),
+    json && decoded(json, jsonEscape),
     url,
-    json === null ? null : percentDecoded(json),
-    url === null ? null : percentDecoded(url),
-    joined(plain),
-    json === null ? null : joined(json),
+    url && decoded(url, percentTriplet),
+    json && decoded(json, percentTriplet),
+    decoded(plain, lineBreak),
+    json && decoded(json, lineBreak),
   ];
   return [plain, ...further.filter((view) => view !== null)];
 }
 
-const unescaped = (view: View): View | null =>
-  decoded(view, JSON_ESCAPE, ([, unit, byte, letter]) =>
-    letter === undefined ? String.fromCharCode(Number.parseInt(unit ?? byte ?? '', 16)) : (LETTERS[letter] ?? letter),
-  );
+/** What an escape means; `length` 0: there is none here. */
+interface Escape {
+  length: number;
+  /** `null`: nothing at all. */
+  unit: number | null;
+}
 
-const percentDecoded = (view: View): View | null =>
-  decoded(view, PERCENT, ([, byte]) => String.fromCharCode(Number.parseInt(byte ?? '', 16)));
+/** Reads the escape at a place, into an object that is used again and again. */
+type ReadEscape = (units: Uint16Array, at: number, escape: Escape) => void;
 
-const joined = (view: View): View | null => decoded(view, LINE_BREAKS, () => '');
+const LETTERS: ReadonlyMap<number, number> = new Map(
+  (
+    [
+      ['b', '\b'],
+      ['f', '\f'],
+      ['n', '\n'],
+      ['r', '\r'],
+      ['t', '\t'],
+      ['"', '"'],
+      ["'", "'"],
+      ['/', '/'],
+      ['\\', '\\'],
+    ] as const
+  ).map(([letter, meaning]) => [letter.charCodeAt(0), meaning.charCodeAt(0)]),
+);
+const [BACKSLASH, PERCENT, LOWER_U, LOWER_X, LF, CR] = [0x5c, 0x25, 0x75, 0x78, 0x0a, 0x0d];
 
-/** `null` when there is nothing to decode. `meaning` is at most one unit. */
-function decoded(view: View, token: RegExp, meaning: (match: RegExpExecArray) => string): View | null {
-  const { text } = view;
-  if (text.search(token) === -1) return null;
-  const parts: string[] = [];
-  const starts = new Uint32Array(text.length);
-  const ends = new Uint32Array(text.length);
-  let length = 0;
-  const put = (unit: string, from: number, to: number): void => {
-    parts.push(unit);
-    starts[length] = view.starts?.[from] ?? from;
-    ends[length] = view.ends?.[to - 1] ?? to;
-    length += 1;
-  };
-  let read = 0;
-  const copyUpTo = (end: number): void => {
-    for (; read < end; read += 1) put(text.charAt(read), read, read + 1);
-  };
-  for (const match of text.matchAll(token)) {
-    copyUpTo(match.index);
-    read = match.index + match[0].length;
-    const unit = meaning(match);
-    if (unit !== '') put(unit, match.index, read);
+/** RFC 8259 §7, and the two-digit form of JavaScript and C. */
+const jsonEscape: ReadEscape = (units, at, escape) => {
+  if (units[at] !== BACKSLASH) return;
+  const letter = units[at + 1] ?? 0;
+  const digits = letter === LOWER_U ? 4 : letter === LOWER_X ? 2 : 0;
+  const unit = digits === 0 ? (LETTERS.get(letter) ?? -1) : hexAt(units, at + 2, digits);
+  if (unit === -1) return;
+  escape.length = 2 + digits;
+  escape.unit = unit;
+};
+
+/** RFC 3986 §2.1, for what is ASCII; more than that is looked for as it is written. */
+const percentTriplet: ReadEscape = (units, at, escape) => {
+  if (units[at] !== PERCENT) return;
+  const unit = hexAt(units, at + 1, 2);
+  if (unit === -1 || unit > 0x7f) return;
+  escape.length = 3;
+  escape.unit = unit;
+};
+
+const lineBreak: ReadEscape = (units, at, escape) => {
+  if (units[at] !== LF && units[at] !== CR) return;
+  escape.length = 1;
+  escape.unit = null;
+};
+
+/** The number that so many hexadecimal digits make; -1 where they are none. */
+function hexAt(units: Uint16Array, at: number, digits: number): number {
+  let value = 0;
+  for (let next = at; next < at + digits; next += 1) {
+    const digit = HEX.get(units[next] ?? 0);
+    if (digit === undefined) return -1;
+    value = value * 16 + digit;
   }
-  copyUpTo(text.length);
-  return { text: parts.join(''), starts, ends };
+  return value;
+}
+
+const HEX: ReadonlyMap<number, number> = new Map(
+  [...'0123456789abcdefABCDEF'].map((digit) => [digit.charCodeAt(0), Number.parseInt(digit, 16)]),
+);
+
+/** `null` when there is nothing to decode. */
+function decoded({ units, starts, ends }: View, read: ReadEscape): View | null {
+  const escape: Escape = { length: 0, unit: null };
+  const out = {
+    units: new Uint16Array(units.length),
+    starts: new Uint32Array(units.length),
+    ends: new Uint32Array(units.length),
+  };
+  let length = 0;
+  for (let at = 0; at < units.length; ) {
+    escape.length = 0;
+    read(units, at, escape);
+    const next = at + Math.max(1, escape.length);
+    const unit = escape.length === 0 ? (units[at] ?? 0) : escape.unit;
+    if (unit !== null) {
+      out.units[length] = unit;
+      out.starts[length] = starts?.[at] ?? at;
+      out.ends[length] = ends?.[next - 1] ?? next;
+      length += 1;
+    }
+    at = next;
+  }
+  if (length === units.length) return null;
+  return { units: out.units.subarray(0, length), starts: out.starts, ends: out.ends };
 }

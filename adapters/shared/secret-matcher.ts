@@ -1,8 +1,8 @@
-import { readingsOf, type View } from './decoded-view.js';
-import { type Span, TextMatcher } from './text-matcher.js';
+import { readingsOf } from './decoded-view.js';
+import { ANCHOR_UNITS, type Span, TextMatcher } from './text-matcher.js';
 
 /** Shorter values are not looked for: they stand in many a text by chance, and a text with holes would tell where. */
-export const SECRET_UNITS_MIN = 6;
+export const SECRET_UNITS_MIN = ANCHOR_UNITS;
 /** Of a longer value the rest is not looked for, in UTF-16 units. */
 const SECRET_UNITS_MAX = 16_384;
 /** A value longer than the first is looked for in pieces of the second, so that a part of it is found too. */
@@ -17,42 +17,17 @@ const PEM_BOUNDARY = /^-----(?:BEGIN|END) /;
  */
 export class SecretMatcher {
   readonly #forms: TextMatcher;
-  /** The forms back to front: the beginning of a text that was cut holds the end of a value. */
-  readonly #mirrored: TextMatcher;
-  readonly #unitsMax: number;
 
   constructor(values: Iterable<string>) {
-    const forms = new Set([...values].flatMap(partsOf).flatMap(formsOf));
-    this.#forms = new TextMatcher(forms);
-    this.#mirrored = new TextMatcher([...forms].map(mirrored));
-    this.#unitsMax = [...forms].reduce((most, { length }) => Math.max(most, length), 0);
+    this.#forms = new TextMatcher(new Set([...values].flatMap(partsOf).flatMap(formsOf)));
   }
 
   /** Where the values stand in the text; they may overlap and are in no order. */
   find(text: string): Span[] {
-    return readingsOf(text).flatMap((view) => this.#findIn(view).map(({ start, end }) => placeIn(view, start, end)));
+    return readingsOf(text).flatMap(({ units, starts, ends }) =>
+      this.#forms.find(units).map(({ start, end }) => ({ start: starts?.[start] ?? start, end: ends?.[end - 1] ?? end })),
+    );
   }
-
-  #findIn({ text }: View): Span[] {
-    const spans = this.#forms.find(text);
-    const begun = this.#forms.begunAtEnd(text.slice(-this.#unitsMax));
-    if (begun >= SECRET_UNITS_MIN) spans.push({ start: text.length - begun, end: text.length });
-    const ended = this.#mirrored.begunAtEnd(mirrored(text.slice(0, this.#unitsMax)));
-    if (ended >= SECRET_UNITS_MIN) spans.push({ start: 0, end: ended });
-    return spans;
-  }
-}
-
-const placeIn = ({ starts, ends }: View, start: number, end: number): Span => ({
-  start: starts?.[start] ?? start,
-  end: ends?.[end - 1] ?? end,
-});
-
-/** By UTF-16 unit, and not by character: only ever compared with what was turned round in the same way. */
-function mirrored(text: string): string {
-  let turned = '';
-  for (let at = text.length - 1; at >= 0; at -= 1) turned += text.charAt(at);
-  return turned;
 }
 
 /** What a value is looked for by: the whole, or pieces of a long one; of several lines each, and all of them without the breaks. */
@@ -75,8 +50,7 @@ function pieces(text: string): string[] {
 function formsOf(value: string): string[] {
   const bytes = Buffer.from(value, 'utf8');
   const percent = value.replace(/[\u0080-\uffff]+/g, percentEncoded);
-  const forms = [value, percent, bytes.toString('hex'), ...[0, 1, 2].map((shift) => base64At(bytes, shift))];
-  return forms.filter((form) => form.length >= SECRET_UNITS_MIN);
+  return [value, percent, bytes.toString('hex'), ...[0, 1, 2].map((shift) => base64At(bytes, shift))];
 }
 
 const percentEncoded = (text: string): string => Buffer.from(text, 'utf8').toString('hex').replace(/../g, '%$&');

@@ -4,85 +4,112 @@ export interface Span {
   readonly end: number;
 }
 
-const UNITS = 65_536;
+/** The shortest text that can be looked for, in UTF-16 units: by its first and by its last so many units one is found. */
+export const ANCHOR_UNITS = 6;
+/** As much of an escape as may be left where a text was cut: all of `\\u20ac` but its first or its last character. */
+const BROKEN_UNITS_MAX = 5;
+const BASE = 0x01000193;
+const LEAVING = Array.from({ length: ANCHOR_UNITS - 1 }).reduce<number>((power) => Math.imul(power, BASE), 1);
+const FILTER_BITS = 16;
 
 /**
- * Finds any of many texts in another in one pass over it, however many they are (Aho and Corasick, CACM 18(6), 1975). Upper and
- * lower case count as one, and so do the characters that base64, base64url and forms put in each other's place: `+`, `-`
- * and the blank; `/` and `_`.
+ * Finds any of many texts in another, however many they are, in one pass with a rolling hash (Karp and Rabin, IBM J. Res. Dev.
+ * 31(2), 1987): also the beginning of one at the end of the text and the end of one at its beginning, from `ANCHOR_UNITS` on.
+ * Upper and lower case count as one, and so do the characters that base64, base64url and forms put in each other's place: `+`,
+ * `-` and the blank; `/` and `_`.
  */
 export class TextMatcher {
-  /** Edges of the trie: a node and a unit, as one number, to the node behind. */
-  readonly #edges = new Map<number, number>();
-  /** By node: the node of the longest other beginning that its text ends with. */
-  readonly #fallback: number[] = [0];
-  readonly #depth: number[] = [0];
-  /** By node: length of the longest of the texts that ends here. */
-  readonly #ending: number[] = [0];
+  readonly #first = new Anchors();
+  readonly #last = new Anchors();
+  #unitsMax = 0;
 
   constructor(texts: Iterable<string>) {
-    const parents: number[] = [0];
-    const units: number[] = [0];
     for (const text of texts) {
-      let node = 0;
-      for (let at = 0; at < text.length; at += 1) {
-        const unit = folded(text.charCodeAt(at));
-        let next = this.#edges.get(node * UNITS + unit);
-        if (next === undefined) {
-          next = this.#depth.length;
-          this.#edges.set(node * UNITS + unit, next);
-          this.#depth.push(at + 1);
-          this.#ending.push(0);
-          this.#fallback.push(0);
-          parents.push(node);
-          units.push(unit);
-        }
-        node = next;
-      }
-      this.#ending[node] = text.length;
+      const units = foldedUnits(unitsOf(text));
+      if (units.length < ANCHOR_UNITS) continue;
+      this.#first.add(units, 0);
+      this.#last.add(units, units.length - ANCHOR_UNITS);
+      this.#unitsMax = Math.max(this.#unitsMax, units.length);
     }
-    this.#link(parents, units);
   }
 
-  /** Every place at which one of the texts stands, in the order of their ends; of several that end together, the longest. */
-  find(text: string): Span[] {
+  /** Every place at which one of the texts stands, and those where the text was cut. They may overlap and are in no order. */
+  find(text: Uint16Array): Span[] {
+    const units = foldedUnits(text);
     const spans: Span[] = [];
-    let node = 0;
-    for (let at = 0; at < text.length; at += 1) {
-      node = this.#step(node, folded(text.charCodeAt(at)));
-      const length = this.#ending[node] ?? 0;
-      if (length > 0) spans.push({ start: at + 1 - length, end: at + 1 });
-    }
+    this.#first.eachIn(units, (wanted, start) => {
+      const end = start + sameFrom(units, start, wanted);
+      if (end - start === wanted.length) spans.push({ start, end });
+      else if (end - start >= ANCHOR_UNITS && isCutAt(units, end)) spans.push({ start, end: units.length });
+    });
+    this.#last.eachIn(units.subarray(0, this.#unitsMax + BROKEN_UNITS_MAX), (wanted, at) => {
+      const end = at + ANCHOR_UNITS;
+      const same = sameUpTo(units, end, wanted);
+      if (same >= ANCHOR_UNITS && end - same <= BROKEN_UNITS_MAX) spans.push({ start: 0, end });
+    });
     return spans;
   }
+}
 
-  /** How many units at the end of a text are the beginning of one of the texts, or the whole of it. */
-  begunAtEnd(text: string): number {
-    let node = 0;
-    for (let at = 0; at < text.length; at += 1) node = this.#step(node, folded(text.charCodeAt(at)));
-    return this.#depth[node] ?? 0;
+/** Texts by the hash of a few of their units. */
+class Anchors {
+  readonly #texts = new Map<number, Uint16Array[]>();
+  /** Says no to most hashes without a look into the map. */
+  readonly #filter = new Uint8Array(1 << FILTER_BITS);
+
+  add(units: Uint16Array, at: number): void {
+    let hash = 0;
+    for (let next = at; next < at + ANCHOR_UNITS; next += 1) hash = (Math.imul(hash, BASE) + (units[next] ?? 0)) | 0;
+    const others = this.#texts.get(hash);
+    if (others === undefined) this.#texts.set(hash, [units]);
+    else others.push(units);
+    this.#filter[short(hash)] = 1;
   }
 
-  #step(from: number, unit: number): number {
-    let node = from;
-    for (;;) {
-      const next = this.#edges.get(node * UNITS + unit);
-      if (next !== undefined) return next;
-      if (node === 0) return 0;
-      node = this.#fallback[node] ?? 0;
+  /** Calls back for every text whose anchor may begin at a place. */
+  eachIn(units: Uint16Array, found: (text: Uint16Array, at: number) => void): void {
+    let hash = 0;
+    for (let next = 0; next < units.length; next += 1) {
+      const at = next - ANCHOR_UNITS + 1;
+      if (at > 0) hash = (hash - Math.imul(units[at - 1] ?? 0, LEAVING)) | 0;
+      hash = (Math.imul(hash, BASE) + (units[next] ?? 0)) | 0;
+      if (at < 0 || this.#filter[short(hash)] === 0) continue;
+      for (const text of this.#texts.get(hash) ?? []) found(text, at);
     }
   }
+}
 
-  /** A node's fallback is found through its parent's, so the shorter ones come first. */
-  #link(parents: readonly number[], units: readonly number[]): void {
-    const byDepth = [...this.#depth.keys()].slice(1).sort((one, other) => (this.#depth[one] ?? 0) - (this.#depth[other] ?? 0));
-    for (const node of byDepth) {
-      const parent = parents[node] ?? 0;
-      const fallback = parent === 0 ? 0 : this.#step(this.#fallback[parent] ?? 0, units[node] ?? 0);
-      this.#fallback[node] = fallback;
-      if (this.#ending[node] === 0) this.#ending[node] = this.#ending[fallback] ?? 0;
-    }
-  }
+const short = (hash: number): number => (hash ^ (hash >>> FILTER_BITS)) & ((1 << FILTER_BITS) - 1);
+
+/** How many units from a place on are those that a text begins with. */
+function sameFrom(units: Uint16Array, start: number, wanted: Uint16Array): number {
+  let same = 0;
+  while (same < wanted.length && start + same < units.length && units[start + same] === wanted[same]) same += 1;
+  return same;
+}
+
+/** How many units before a place are those that a text ends with. */
+function sameUpTo(units: Uint16Array, end: number, wanted: Uint16Array): number {
+  let same = 0;
+  while (same < wanted.length && same < end && units[end - 1 - same] === wanted[wanted.length - 1 - same]) same += 1;
+  return same;
+}
+
+/** Whether the text ends here, or after an escape that it was cut in the middle of. */
+const isCutAt = (units: Uint16Array, at: number): boolean =>
+  at === units.length || (units.length - at <= BROKEN_UNITS_MAX && (units[at] === 0x25 || units[at] === 0x5c));
+
+/** The UTF-16 units of a text. */
+export function unitsOf(text: string): Uint16Array {
+  const units = new Uint16Array(text.length);
+  for (let at = 0; at < text.length; at += 1) units[at] = text.charCodeAt(at);
+  return units;
+}
+
+function foldedUnits(text: Uint16Array): Uint16Array {
+  const units = new Uint16Array(text.length);
+  for (let at = 0; at < text.length; at += 1) units[at] = folded(text[at] ?? 0);
+  return units;
 }
 
 /** One unit for all that count as one. */
