@@ -11,10 +11,12 @@ const BROKEN_UNITS_MAX = 5;
 const BASE = 0x01000193;
 const LEAVING = Array.from({ length: ANCHOR_UNITS - 1 }).reduce<number>((power) => Math.imul(power, BASE), 1);
 const FILTER_BITS = 16;
+const [LF, CR, PERCENT, BACKSLASH] = [0x0a, 0x0d, 0x25, 0x5c];
 
 /**
  * Finds any of many texts in another, however many they are, in one pass with a rolling hash (Karp and Rabin, IBM J. Res. Dev.
- * 31(2), 1987): also the beginning of one at the end of the text and the end of one at its beginning, from `ANCHOR_UNITS` on.
+ * 31(2), 1987): also the beginning of one at the end of the text or of a line, and the end of one at the beginning of the text, from
+ * `ANCHOR_UNITS` on.
  * Upper and lower case count as one, and so do the characters that base64, base64url and forms put in each other's place: `+`,
  * `-` and the blank; `/` and `_`.
  */
@@ -39,8 +41,9 @@ export class TextMatcher {
     const spans: Span[] = [];
     this.#first.eachIn(units, (wanted, start) => {
       const end = start + sameFrom(units, start, wanted);
-      if (end - start === wanted.length) spans.push({ start, end });
-      else if (end - start >= ANCHOR_UNITS && isCutAt(units, end)) spans.push({ start, end: units.length });
+      const isWhole = end - start === wanted.length;
+      const spanEnd = isWhole ? end : cutEnd(units, end);
+      if (end - start >= ANCHOR_UNITS && spanEnd !== -1) spans.push({ start, end: spanEnd });
     });
     this.#last.eachIn(units.subarray(0, this.#unitsMax + BROKEN_UNITS_MAX), (wanted, at) => {
       const end = at + ANCHOR_UNITS;
@@ -95,9 +98,16 @@ function sameUpTo(units: Uint16Array, end: number, wanted: Uint16Array): number 
   return same;
 }
 
-/** Whether the text ends here, or after an escape that it was cut in the middle of. */
-const isCutAt = (units: Uint16Array, at: number): boolean =>
-  at === units.length || (units.length - at <= BROKEN_UNITS_MAX && (units[at] === 0x25 || units[at] === 0x5c));
+/**
+ * Where a text ends that was cut at a place: there, or behind an escape that was cut in its middle. A line that others wrote may
+ * have been cut too. -1: it goes on.
+ */
+function cutEnd(units: Uint16Array, at: number): number {
+  const isEnd = at === units.length || units[at] === LF || units[at] === CR;
+  if (isEnd) return at;
+  const isBroken = units[at] === PERCENT || units[at] === BACKSLASH;
+  return isBroken && units.length - at <= BROKEN_UNITS_MAX ? units.length : -1;
+}
 
 /** The UTF-16 units of a text. */
 export function unitsOf(text: string): Uint16Array {
