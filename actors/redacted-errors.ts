@@ -51,7 +51,7 @@ class Copying {
     if (SupervisorError.is(thrown))
       return this.#dressed(new SupervisorError(redactedFailure(this.#redaction, thrown.toFailure()), options), thrown);
     const copy = new Error(this.#text(thrown.message), options);
-    Object.defineProperty(copy, 'name', { value: this.#line(String(thrown.name)), configurable: true });
+    Object.defineProperty(copy, 'name', { value: this.#line(thrown.name), configurable: true });
     if ('code' in thrown && isErrorCode(thrown.code)) Object.assign(copy, { code: thrown.code });
     return this.#dressed(copy, thrown);
   }

@@ -1,93 +1,16 @@
 import { mkdir, writeFile } from 'node:fs/promises';
-import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { inspect } from 'node:util';
 import { expect, test, vi } from 'vitest';
 import type { Workspace } from '../actors/api.js';
 import type { LogEntry } from '../actors/ports.js';
-import { httpServer, type Seen } from './support/http-fixtures.js';
+import { caseFile } from './support/case-file.js';
+import { httpServer } from './support/http-fixtures.js';
+import { giveBack, giveBackInCalls, httpEntry, stdioEntry, variableOf } from './support/leaky-servers.js';
 import { realWorkspace } from './support/real-workspace.js';
 import { startCommand } from './support/run-command.js';
 import { Sentinels } from './support/sentinels.js';
-
-const leaky = join(import.meta.dirname, 'fixtures/leaky-server.mjs');
-const tools = { leak: 'allow' };
-
-/** One server on stdio with a secret in every place there is for one. */
-function stdioEntry(sentinels: Sentinels, id: string, command = process.execPath) {
-  const plant = (place: string) => sentinels.plant(`${id} ${place}`);
-  vi.stubEnv(`HOST_${id.toUpperCase()}`, plant('a variable'));
-  return {
-    command,
-    args: [
-      leaky,
-      `--mode=${id}`,
-      '--key',
-      plant('the argument behind --key'),
-      `--api-token=${plant('--api-token=')}`,
-      `--note=\${HOST_${id.toUpperCase()}}`,
-    ],
-    env: {
-      GITHUB_TOKEN: plant('a telling name'),
-      PLAIN_LOOKING: plant('a plain name'),
-      DATABASE_URL: `postgres://app:${plant('the password of a URL')}@db.example/x?sslkey=${plant('the query of a URL')}`,
-      LINES: `first ${plant('one line')}\nsecond ${plant('another line')}`,
-    },
-    tools,
-  };
-}
-
-function httpEntry(sentinels: Sentinels, id: string, url: string, type: 'http' | 'sse') {
-  const plant = (place: string) => sentinels.plant(`${id} ${place}`);
-  return {
-    type,
-    url: `${url}/mcp?api_key=${plant('a telling query')}&v=${plant('a plain query')}`,
-    headers: {
-      Authorization: `Bearer ${plant('Authorization')}`,
-      Cookie: `sid=${plant('Cookie')}`,
-      'X-Api-Key': plant('X-Api-Key'),
-      'X-Auth-Token': plant('X-Auth-Token'),
-      'X-Custom': plant('X-Custom'),
-    },
-    oauth: { clientId: 'me', clientSecret: plant('oauth.clientSecret') },
-  };
-}
-
-/** What an endpoint was sent, wherever an answer has room for it. */
-function giveBack({ url, headers }: Seen, response: ServerResponse, status: number): void {
-  const known = JSON.stringify({ url, headers });
-  const line = known.replace(/[^\x20-\x7e]/g, '');
-  response.statusMessage = line.slice(0, 500);
-  const realm = `Bearer realm="${line.replaceAll('"', "'")}"`;
-  response.writeHead(status, {
-    'www-authenticate': realm,
-    location: `http://elsewhere.example/${encodeURIComponent(line)}?${line.slice(0, 300)}`,
-  });
-  response.end(JSON.stringify({ jsonrpc: '2.0', id: null, error: { code: -32_000, message: known, data: headers } }));
-}
-
-/** Speaks the older era well enough to be ready, and gives back what it was sent in every call. */
-function giveBackInCalls(seen: Seen, response: ServerResponse): void {
-  const { id, method, params } = JSON.parse(seen.body === '' ? '{}' : seen.body) as {
-    id?: number;
-    method?: string;
-    params?: { protocolVersion?: string };
-  };
-  const known = JSON.stringify(seen.headers) + seen.url;
-  const results: Record<string, object> = {
-    initialize: {
-      protocolVersion: params?.protocolVersion,
-      capabilities: { tools: {} },
-      serverInfo: { name: known.slice(0, 200), version: '1' },
-    },
-    'tools/list': { tools: [{ name: 'leak', inputSchema: { type: 'object' } }] },
-  };
-  if (seen.method !== 'POST') return void response.writeHead(405).end();
-  if (id === undefined) return void response.writeHead(202).end();
-  const result = results[method ?? ''];
-  const body = result === undefined ? { error: { code: -32_000, message: known, data: { known } } } : { result };
-  response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ jsonrpc: '2.0', id, ...body }));
-}
+import { temporaryDirectory } from './support/temporary-directory.js';
 
 /** All that a host can see of a workspace, as it comes. */
 class Captured {
@@ -133,7 +56,7 @@ async function useEverything(workspace: Workspace, captured: Captured): Promise<
   }
 }
 
-test('no secret is at any sink, whatever servers do with what they are given (S025, S051, S092, S125, S152, S153, B031, B178, B179, B180)', async () => {
+test('no secret is at any sink, whatever servers do with what they are given (S051, S152, S153, B031, B178, B180)', async () => {
   const sentinels = new Sentinels();
   const captured = new Captured();
   const refusing = await httpServer((seen, response) => giveBack(seen, response, 401));
@@ -141,6 +64,7 @@ test('no secret is at any sink, whatever servers do with what they are given (S0
   const failing = await httpServer((seen, response) => giveBack(seen, response, 500));
   const serving = await httpServer(giveBackInCalls);
   await using place = await realWorkspace();
+  for (const id of ['plugged', 'leaky', 'exit', 'refuse', 'noise', 'absent']) vi.stubEnv(...variableOf(sentinels, id));
   const plugin = { name: 'tooling', servers: { plugged: stdioEntry(sentinels, 'plugged') } };
   const user = {
     mcpServers: {
@@ -152,7 +76,14 @@ test('no secret is at any sink, whatever servers do with what they are given (S0
       refusing: httpEntry(sentinels, 'refusing', refusing.origin, 'http'),
       moving: httpEntry(sentinels, 'moving', moving.origin, 'http'),
       failing: httpEntry(sentinels, 'failing', failing.origin, 'sse'),
-      serving: { ...httpEntry(sentinels, 'serving', serving.origin, 'http'), tools },
+      serving: { ...httpEntry(sentinels, 'serving', serving.origin, 'http'), tools: { leak: 'allow' } },
+      odd: {
+        url: refusing.origin,
+        headers: {
+          'Mcp-Session-Id': sentinels.plant('Mcp-Session-Id'),
+          'Proxy-Authorization': sentinels.plant('Proxy-Authorization'),
+        },
+      },
     },
     restart: { maxRestarts: 1 },
   };
@@ -178,6 +109,59 @@ test('no secret is at any sink, whatever servers do with what they are given (S0
   expect(sentinels.in(captured.all)).toEqual([]);
   for (const { message = '' } of captured.log) expect(message).not.toMatch(/[\n\r\u001b\u202e]/);
 }, 120_000);
+
+/** Runs the command on a user's file and a workspace's; resolves with all that it printed. */
+async function printedBy(
+  files: { readonly user: string; readonly project: object },
+  env: NodeJS.ProcessEnv,
+  runs: readonly string[][],
+) {
+  const home = await temporaryDirectory('mcp-sup-sinks-');
+  const workspace = join(home, 'repo');
+  await mkdir(workspace);
+  await writeFile(join(home, 'user.json'), files.user);
+  await writeFile(join(workspace, '.mcp.json'), JSON.stringify(files.project));
+  const places = ['--workspace', workspace, '--user-config', join(home, 'user.json'), '--state-dir', join(home, 'state')];
+  let printed = '';
+  for (const argv of runs) {
+    const { out, err } = await (await startCommand([...argv, ...places], { PATH: process.env['PATH'], HOME: home, ...env }))
+      .ended;
+    printed += `$ ${argv.join(' ')}\n${out}\n${err}\n`;
+  }
+  return printed;
+}
+
+test('the command prints no secret, to people or as JSON; of a server that waits for its approval neither (S025, S152)', async () => {
+  const sentinels = new Sentinels();
+  const env = Object.fromEntries(['leaky', 'exit'].map((id) => variableOf(sentinels, id)));
+  const user = { mcpServers: { leaky: stdioEntry(sentinels, 'leaky'), exit: stdioEntry(sentinels, 'exit') } };
+  const asked = { command: 'node', args: ['server.mjs'], env: { DEPLOY_TOKEN: sentinels.plant('a token that is asked about') } };
+  const printed = await printedBy({ user: JSON.stringify(user), project: { mcpServers: { asked } } }, env, [
+    ['status', '--connect', '--trust', '--enable', 'asked', '--json'],
+    ['status', '--trust', '--enable', 'asked'],
+    ['test', 'exit'],
+    ['test', 'leaky', '--json'],
+    ['call', 'mcp__leaky__leak'],
+    ['call', 'mcp__leaky__leak', '--json'],
+    ['explain', 'exit', '--json'],
+  ]);
+  expect(printed).toContain('GITHUB_TOKEN=[redacted]');
+  expect(printed).toContain('DEPLOY_TOKEN');
+  expect(sentinels.in(printed)).toEqual([]);
+}, 120_000);
+
+test('the command prints nothing of the secrets of a file it rejects (B179)', async () => {
+  const name = 'B179-secrets.mcp.json';
+  const { forbidden } = caseFile(`${name}.expect.json`) as { readonly forbidden: readonly string[] };
+  const user = JSON.stringify(caseFile(name));
+  const printed = await printedBy({ user, project: {} }, {}, [
+    ['status', '--connect', '--json'],
+    ['test', 's'],
+    ['explain', 'h'],
+  ]);
+  expect(printed).toContain('CONFIG_INVALID');
+  for (const secret of [...forbidden, 'SENTINEL-3']) expect(printed).not.toContain(secret);
+}, 60_000);
 
 /** What an inspector shows: actors name themselves in JSON, errors do not. */
 function shownByInspector(event: unknown): string {

@@ -93,7 +93,7 @@ function hexAt(units: Uint16Array, at: number, digits: number): number {
 }
 
 const HEX: ReadonlyMap<number, number> = new Map(
-  [...'0123456789abcdefABCDEF'].map((digit) => [digit.charCodeAt(0), Number.parseInt(digit, 16)]),
+  Array.from('0123456789abcdefABCDEF').map((digit) => [digit.charCodeAt(0), Number.parseInt(digit, 16)]),
 );
 
 /** `null` when there is nothing to decode. */

@@ -35,7 +35,8 @@ const ASSIGNED = new RegExp(`((?:${SECRET_NAMES.replaceAll(' ', '|')})=["']?)(?!
 /** `name: value`, as in headers and logs; a value that is plain words is taken for a sentence. */
 const HEADER = new RegExp(`((?:${SECRET_NAMES.replaceAll(' ', '|')}):[ \\t]{1,4}["']?)([^\\s"'&;,<>)\\]}]{6,})`, 'gi');
 /** Values of a query, wherever it begins, that are credentials there though the name is a plain word. */
-const IN_QUERY = /([?&](?:code|state|sig|key|auth|session|sid|ticket|otp|pin|pass|user_code|device_code)=)(?!\[redacted\])([^\s"'&#<>]+)/gi;
+const IN_QUERY =
+  /([?&](?:code|state|sig|key|auth|session|sid|ticket|otp|pin|pass|user_code|device_code)=)(?!\[redacted\])([^\s"'&#<>]+)/gi;
 /** From the scheme's end on; what stands before it is nobody's secret. */
 const URL_REST = /(:\/\/)([^\s"'<>`\\]+)/g;
 
