@@ -163,6 +163,15 @@ test('the command prints nothing of the secrets of a file it rejects (B179)', as
   for (const secret of [...forbidden, 'SENTINEL-3']) expect(printed).not.toContain(secret);
 }, 60_000);
 
+test('the search would notice a sink that forgets one, in whatever form', () => {
+  const sentinels = new Sentinels();
+  const value = sentinels.plant('somewhere');
+  const base64 = ['', 'u', 'u:'].map((before) => Buffer.from(`${before}${value};`).toString('base64'));
+  for (const text of [value, value.slice(0, 12), Buffer.from(value).toString('hex'), ...base64])
+    expect(sentinels.in(`it says ${text}.`)).not.toEqual([]);
+  expect(sentinels.in('it says [redacted].')).toEqual([]);
+});
+
 /** What an inspector shows: actors name themselves in JSON, errors do not. */
 function shownByInspector(event: unknown): string {
   const { type, event: happened, snapshot } = event as { type: string; event?: unknown; snapshot?: { error?: unknown } };
