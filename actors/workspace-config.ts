@@ -5,7 +5,7 @@ import type { WorkspaceCommand } from '../machines/workspace-machine.js';
 import { type JudgedConfig, judgeConfig, limitsOf, serverOptionsOf, toolLimitOf } from './configuration.js';
 import { toFailure } from './errors.js';
 import type { LiveSlots } from './live-slots.js';
-import type { ConfigFault, ConfigPort, ConfigScope, PolicyRule, RedactionPort, ServerDefinition } from './ports.js';
+import type { ConfigFault, ConfigScope, PolicyRule, Ports, RedactionPort, ServerDefinition } from './ports.js';
 import { secretsOf } from './redacted-ports.js';
 
 export interface ConfigState {
@@ -17,8 +17,7 @@ export interface ConfigState {
 }
 
 export interface WorkspaceConfigDeps {
-  readonly config: ConfigPort;
-  readonly redaction: RedactionPort;
+  readonly ports: Pick<Ports, 'config' | 'redaction'>;
   readonly scope: ConfigScope;
   readonly slots: LiveSlots;
   /** Switched on for this run only. */
@@ -94,7 +93,8 @@ export class WorkspaceConfig {
   }
 
   async #read(): Promise<void> {
-    const { config, scope, redaction, isTrusted, isEnded } = this.#deps;
+    const { ports, scope, isTrusted, isEnded } = this.#deps;
+    const { config, redaction } = ports;
     if (isEnded()) return;
     try {
       const readings = await config.read(scope);

@@ -81,8 +81,7 @@ export class WorkspaceRuntime {
       send: (key, event) => this.serverRef(key)?.send(event),
     });
     this.config = new WorkspaceConfig({
-      config: ports.config,
-      redaction: ports.redaction,
+      ports,
       scope,
       slots: deps.slots,
       enable: options.enable ?? [],
