@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import type { Supervisor, SupervisorOptions } from './actors/api.js';
 import { supervisorError } from './actors/errors.js';
 import type { LogPort, Ports } from './actors/ports.js';
+import { redactedLog } from './actors/redacted-ports.js';
 import { createSupervisor as createCore, ProcessPool } from './actors/supervisor.js';
 import { createFileConfig } from './adapters/config/file-config.js';
 import { createGrantsFile } from './adapters/config/grants-file.js';
@@ -17,6 +18,7 @@ import { createNodeDigest } from './adapters/node-digest.js';
 import { createNodeProcessPort } from './adapters/node-process.js';
 import { createPrivateFiles } from './adapters/private-files.js';
 import { realPath } from './adapters/real-path.js';
+import { createRedaction } from './adapters/shared/redaction.js';
 import { createAuditLog } from './adapters/state/audit-log.js';
 import { createStateDb } from './adapters/state/state-db.js';
 import { type AuditReport, verifyAudit as verifyAuditOf } from './adapters/state/verify-audit.js';
@@ -56,7 +58,9 @@ export interface NodeSupervisorOptions extends SupervisorOptions {
  */
 export function createSupervisor(options: NodeSupervisorOptions = {}): Supervisor {
   const { userConfig, stateDir, hostDir } = defaultPaths(options.paths ?? {}, process.env);
-  const { log = silent, engine: engineName = 'client' } = options;
+  const { engine: engineName = 'client' } = options;
+  const redaction = createRedaction();
+  const log = redactedLog(options.log ?? silent, redaction);
   const engine = engines.get(engineName);
   if (engine === undefined) throw supervisorError('INVALID_ARGUMENTS', '"engine" is neither "client" nor "sdk"');
   const digest = createNodeDigest();
@@ -78,6 +82,7 @@ export function createSupervisor(options: NodeSupervisorOptions = {}): Superviso
       ? { audit: createAuditLog({ dir: stateDir, clock: systemClock, digest, nonce: () => systemRandom.nonce(), log }) }
       : {}),
     log,
+    redaction,
     regex: linearRegex,
     realPath,
     close: async () => {

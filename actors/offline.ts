@@ -9,9 +9,10 @@ import { readMetadata } from './metadata-store.js';
 import { offlineStatus } from './offline-status.js';
 import { createOutputs } from './outputs.js';
 import type { ClockPort, ConfigPort, DbPort, DigestPort, FsPort, PluginLayer, Ports } from './ports.js';
+import { redactedReader } from './redacted-ports.js';
 import { shownBy } from './served-candidates.js';
 
-export interface OfflinePorts extends Pick<Ports, 'regex' | 'realPath'> {
+export interface OfflinePorts extends Pick<Ports, 'regex' | 'realPath' | 'redaction'> {
   readonly clock: Pick<ClockPort, 'now' | 'setTimeout'>;
   readonly config: Pick<ConfigPort, 'read'>;
   readonly db: Pick<DbPort, 'trusted' | 'switches' | 'metadata' | 'wasApproved'>;
@@ -46,7 +47,7 @@ export async function openOffline(path: string, ports: OfflinePorts, options: Of
   const root = await (ports.realPath?.(path) ?? path);
   const { plugins } = options;
   const [readings, remembered, switches] = await Promise.all([
-    ports.config.read(plugins === undefined ? { root } : { root, plugins }),
+    redactedReader(ports.config, ports.redaction)(plugins === undefined ? { root } : { root, plugins }),
     ports.db.trusted(root),
     ports.db.switches(),
   ]);

@@ -25,6 +25,7 @@ export interface Ports {
   readonly vet: VetPort;
   readonly link: LinkPort;
   readonly log: LogPort;
+  readonly redaction: RedactionPort;
   /** Absent: no approval of a tool is remembered. */
   readonly grants?: GrantsPort;
   /** Absent: what is decided and done is recorded nowhere. */
@@ -233,6 +234,8 @@ export interface ServerDefinition {
   /** http and sse only. */
   readonly url?: string;
   readonly headers: Readonly<Record<string, string>>;
+  /** By name, what of it came from variables, and `oauth.clientSecret`: kept to be taken out of messages. */
+  readonly secrets?: Readonly<Record<string, string>>;
   /** Names of the headers that may carry a credential: they stay with the URL they were given for. */
   readonly credentialHeaders: readonly string[];
   /** Any non-loopback URL. */
@@ -442,6 +445,31 @@ export interface Progress {
 export interface RegexPort {
   /** A pattern that is looked for anywhere in a text, whatever the case, in linear time. Throws for one it does not take. */
   compile(pattern: string): { test(text: string): boolean };
+}
+
+// ── secrets in texts ───────────────────────────────────────────────────────────────────────────────────────────────
+
+/** Where secrets may stand: a definition, a launch, or what was made of a person's consent. */
+export interface SecretSource {
+  readonly args?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+  readonly url?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** By a name that tells what they are: values of variables, client secrets, tokens. */
+  readonly secrets?: Readonly<Record<string, string>>;
+}
+
+/**
+ * Takes secrets out of what others wrote, before it is shown, logged or put into an error: `[redacted]` stands in their place.
+ * Results of calls are data and never come here.
+ */
+export interface RedactionPort {
+  /** Looks for the secrets of these from now on until `release`; those that others hold too stay. */
+  hold(sources: readonly SecretSource[]): { release(): void };
+  /** The text without secrets, on one line: what cannot be seen or would move a cursor is spelled out. */
+  line(text: string): string;
+  /** The same for a text with lines of its own. */
+  text(text: string): string;
 }
 
 // ── log ────────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -6,6 +6,7 @@ import { harmlessAudit, harmlessLog, ignorable } from './harmless.js';
 import { LIVE_SLOTS, LiveSlots } from './live-slots.js';
 import { plainPlugins, refuseFaultyPlugins } from './plugin-layers.js';
 import type { ClockPort, ConfigScope, Json, PluginLayer, Ports } from './ports.js';
+import { redactedPorts } from './redacted-ports.js';
 import { RemoteSwitch } from './remote-switch.js';
 import { createWorkspace, type SharedWorkspace } from './workspace.js';
 import { WorkspaceMemory } from './workspace-memory.js';
@@ -55,7 +56,7 @@ export function createSupervisor({ ports: given, pool, ...options }: CoreOptions
   }
   const { audit: ownAudit, ...others } = given;
   const audit = options.audit === undefined ? ownAudit : options.audit === null ? undefined : harmlessAudit(options.audit);
-  const ports: Ports = { ...others, log: harmlessLog(given.log), ...(audit === undefined ? {} : { audit }) };
+  const ports = redactedPorts({ ...others, log: harmlessLog(given.log), ...(audit === undefined ? {} : { audit }) });
   const core = new CoreSupervisor(ports, pool ?? new ProcessPool(ports.clock), options);
   return {
     openWorkspace: (root, workspaceOptions) => core.openWorkspace(root, workspaceOptions),

@@ -5,7 +5,8 @@ import type { WorkspaceCommand } from '../machines/workspace-machine.js';
 import { type JudgedConfig, judgeConfig, limitsOf, serverOptionsOf, toolLimitOf } from './configuration.js';
 import { toFailure } from './errors.js';
 import type { LiveSlots } from './live-slots.js';
-import type { ConfigFault, ConfigPort, ConfigScope, PolicyRule, ServerDefinition } from './ports.js';
+import type { ConfigFault, ConfigScope, PolicyRule, Ports, RedactionPort, ServerDefinition } from './ports.js';
+import { secretsOf } from './redacted-ports.js';
 
 const CALL_TIMEOUT_MS = 30_000;
 
@@ -18,7 +19,7 @@ export interface ConfigState {
 }
 
 export interface WorkspaceConfigDeps {
-  readonly config: ConfigPort;
+  readonly ports: Pick<Ports, 'config' | 'redaction'>;
   readonly scope: ConfigScope;
   readonly slots: LiveSlots;
   /** Switched on for this run only. */
@@ -32,6 +33,8 @@ export interface WorkspaceConfigDeps {
   readonly onRead: () => void;
 }
 
+type Held = ReturnType<RedactionPort['hold']>;
+
 /**
  * Reads the layers, one reading at a time, and hands the machine the whole of what is valid or nothing. The definitions,
  * which hold the secrets, stay here.
@@ -44,6 +47,8 @@ export class WorkspaceConfig {
   #tighter: readonly PolicyRule[] = [];
   /** Switches that this run has turned on; once, so that a person may turn one off again. */
   readonly #enabled = new Set<string>();
+  /** The secrets of the configuration that was taken, and of the one read last where that was not taken. */
+  readonly #held: { taken: Held | null; read: Held | null } = { taken: null, read: null };
   /** A host's own word on remote servers outranks the file's. */
   #remote: boolean | null = null;
   state: ConfigState = { state: 'loading', revision: 0, errors: [], warnings: [] };
@@ -88,12 +93,22 @@ export class WorkspaceConfig {
     this.#remote = null;
   }
 
+  /** What was read is no longer looked for in messages. To be called when nothing of the workspace is left. */
+  close(): void {
+    this.#held.taken?.release();
+    this.#held.read?.release();
+  }
+
   async #read(): Promise<void> {
-    const { config, scope, isTrusted, isEnded } = this.#deps;
+    const { ports, scope, isTrusted, isEnded } = this.#deps;
+    const { config, redaction } = ports;
     if (isEnded()) return;
     try {
       const readings = await config.read(scope);
       if (isEnded()) return;
+      const held = redaction.hold(secretsOf(readings));
+      this.#held.read?.release();
+      this.#held.read = held;
       const judged = judgeConfig(readings, { isTrusted: isTrusted(), hasRuntime: this.#judged !== null });
       if (judged.verdict !== 'rejected') this.#take(judged, judged.verdict);
       else {
@@ -122,6 +137,9 @@ export class WorkspaceConfig {
     slots.resize(limitsOf(settings).live);
     this.#judged = judged;
     this.#tighter = [];
+    this.#held.taken?.release();
+    this.#held.taken = this.#held.read;
+    this.#held.read = null;
     this.state = { state, revision: this.state.revision + 1, errors, warnings };
     for (const key of candidates.filter(({ id }) => this.#deps.enable.includes(id)).map((one) => switchKey(one, scope.root))) {
       if (!this.#enabled.has(key)) send({ type: 'switch.changed', key, on: true });

@@ -82,7 +82,7 @@ export class WorkspaceRuntime {
       send: (key, event) => this.serverRef(key)?.send(event),
     });
     this.config = new WorkspaceConfig({
-      config: ports.config,
+      ports,
       scope,
       slots: deps.slots,
       enable: options.enable ?? [],
@@ -228,6 +228,7 @@ export class WorkspaceRuntime {
     for (const key of Object.keys(this.context.servers)) this.#slots.releaseAll(key as CandidateKey);
     this.#actor.stop();
     await this.links.closeAll();
+    this.config.close();
     this.interrupts.complete();
     this.changes.complete();
   }

@@ -2,6 +2,7 @@ import { supervisorError } from '../actors/errors.js';
 import type { ConfigPort, FsPort, Link, LinkPort, Ports, ServerDefinition, VetPort } from '../actors/ports.js';
 import { createMemoryDb } from '../adapters/memory-db.js';
 import { createNodeDigest } from '../adapters/node-digest.js';
+import { createRedaction } from '../adapters/shared/redaction.js';
 import { systemClock } from '../adapters/system-clock.js';
 import { systemRandom } from '../adapters/system-random.js';
 
@@ -19,6 +20,7 @@ export function scriptedPorts(servers: number): Ports {
     vet: vetNothing,
     link: { open: (_launch, events) => openLink(events) },
     log: { write: () => undefined },
+    redaction: createRedaction(),
   };
 }
 

@@ -18,6 +18,22 @@ const doubleAdapters: Readonly<Record<string, string>> = {
 /** Built-in modules that compute and touch nothing outside the process. */
 const plainModules = /^node:(path|util|os|url|events|timers(\/promises)?|buffer|stream|string_decoder)$/;
 
+/** Files that quote what was thrown, each with what stands between them and a reader. */
+const speakers: Readonly<Record<string, string>> = {
+  'actors/errors.ts': 'toFailure: for what the ports threw, which was redacted on its way in',
+  'actors/redacted-errors.ts': 'the redaction itself',
+  'adapters/cli/commands/call.ts': 'what a person typed',
+  'adapters/cli/failures.ts': 'a bug: by shape, as no value is known any more',
+  'adapters/cli/parse.ts': 'what a person typed',
+  'adapters/links/child-run.ts': 'behind the link port',
+  'adapters/links/handshake-error.ts': 'behind the link port',
+  'adapters/links/http-status.ts': 'behind the link port',
+  'adapters/links/request-table.ts': 'behind the link port',
+  'adapters/state/store.ts': 'SQLite, which is given digests only',
+  'adapters/vet/vet.ts': 'behind the vet port',
+  'machines/thrown.ts': 'for what the ports threw, which was redacted on its way in',
+};
+
 interface Source {
   readonly file: string;
   readonly lines: readonly string[];
@@ -69,6 +85,25 @@ test('machines and actors read no clock, throw no dice and print nothing', () =>
   const pure = (file: string) => /^(machines|actors)\//.test(file);
   const ambient = /\bDate\.now\b|\bnew Date\b|\bMath\.random\b|\bconsole\.\w+\(|\bprocess\.(env|hrtime|nextTick|on|cwd)\b/;
   expect(finds(ambient, pure)).toEqual([]);
+});
+
+test('what was thrown is put into words only where the words go through the redaction', () => {
+  const words = /instanceof Error \?[^:]*\.(message|stack)|String\((error|thrown|reason|cause)\)|\bthrown\.message\b|\.stack\b/;
+  const shipped = (file: string) => /^(machines|actors|adapters)\//.test(file) || file === 'index.ts';
+  const speaking = new Set(finds(words, shipped).map((found) => found.slice(0, found.indexOf(':'))));
+  expect([...speaking].sort()).toEqual(Object.keys(speakers).sort());
+});
+
+test('the core has its ports through the redaction alone, and nobody else is given the host\u2019s log', () => {
+  const wrapped = finds(/\bredactedPorts\(|\bgiven\b/, (file) => file === 'actors/supervisor.ts');
+  // `given` are the host's own: they are named where they come in and where they are wrapped.
+  expect(wrapped.filter((found) => /\bports: given\b|\bgiven\.|\.\.\.given\b/.test(found))).toEqual([
+    expect.stringContaining('{ ports: given, pool, ...options }'),
+    expect.stringContaining('redactedPorts({ ...given, log: harmlessLog(given.log) })'),
+  ]);
+  expect(finds(/\boptions\.log\b|\blog = silent\b/, (file) => file === 'index.ts')).toEqual([
+    expect.stringContaining('redactedLog(options.log ?? silent, redaction)'),
+  ]);
 });
 
 test('an adapter knows one vendor or one facility of the system', () => {

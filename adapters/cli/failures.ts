@@ -1,5 +1,6 @@
 import { SupervisorError } from '../../actors/errors.js';
 import { type Failure, failure } from '../../machines/vocabulary.js';
+import { withoutSecretShapes } from '../shared/secret-shapes.js';
 import { visibleText } from '../shared/visible-text.js';
 import { EXIT, exitCodeOf } from './exit-codes.js';
 import { Interrupted, type Io, write } from './io.js';
@@ -12,7 +13,8 @@ export async function explainEnd(error: unknown, flags: Flags, io: Io): Promise<
   if (error instanceof Interrupted) return error.exitCode;
   if (error instanceof UsageError) return complainOfUsage(io, error.message, flags.json);
   if (SupervisorError.is(error)) return reportFailure(error.toFailure(), flags, io);
-  await write(io.stderr, `bug: ${visibleText(error instanceof Error ? (error.stack ?? error.message) : String(error))}\n`);
+  const story = error instanceof Error ? (error.stack ?? error.message) : String(error);
+  await write(io.stderr, `bug: ${visibleText(withoutSecretShapes(story))}\n`);
   return EXIT.failed;
 }
 

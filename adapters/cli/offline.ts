@@ -3,6 +3,7 @@ import { createFileConfig } from '../config/file-config.js';
 import { defaultPaths } from '../default-paths.js';
 import { createNodeDigest } from '../node-digest.js';
 import { realPath } from '../real-path.js';
+import { createRedaction } from '../shared/redaction.js';
 import { quoted } from '../shared/visible-text.js';
 import { createStateDb } from '../state/state-db.js';
 import { systemClock } from '../system-clock.js';
@@ -29,7 +30,7 @@ export async function withOffline(io: Io, flags: Flags, body: (workspace: Offlin
   try {
     const opening = openOffline(
       root,
-      { clock: systemClock, config, db, digest, realPath },
+      { clock: systemClock, config, db, digest, realPath, redaction: createRedaction() },
       { ...(flags.trust ? { trusted: true } : {}), enable: flags.enable, approved: flags.approve },
     );
     const workspace = await unlessAborted(AbortSignal.any([deadline.signal, io.interrupted]), opening);

@@ -48,6 +48,8 @@ export interface Variables {
   /** `null` = every name; a workspace file may only use names that the user listed. */
   readonly allowed: readonly string[] | null;
   readonly userFile: string;
+  /** Told which value a variable had, its default too. */
+  readonly onValue: (name: string, value: string) => void;
 }
 
 /**
@@ -63,8 +65,10 @@ export function expand(source: TextAt, variables: Variables, faults: Faults): st
     if (variable === null)
       return failure('CONFIG_INVALID', `${place}: "\${" begins no variable`, 'Write ${NAME} or ${NAME:-default}.');
     const value = valueOf(variable, variables, place);
-    if (typeof value === 'string') pieces.push(source.text.slice(done, variable.from), value);
-    else problem ??= value;
+    if (typeof value === 'string') {
+      variables.onValue(variable.name, value);
+      pieces.push(source.text.slice(done, variable.from), value);
+    } else problem ??= value;
     done = variable.to;
   }
   if (problem !== null) return problem;

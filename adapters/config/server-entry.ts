@@ -46,6 +46,7 @@ export function readServer(field: Field, context: EntryContext, digest: DigestPo
     ...(expanded.cwd === null ? {} : { cwd: expanded.cwd }),
     ...(expanded.url === null ? {} : { url: expanded.url }),
     headers: expanded.headers,
+    secrets: { ...expanded.variables, ...clientSecretOf(parts) },
     credentialHeaders: Object.keys(expanded.headers).filter((name) => isSensitive(name, expanded.headers[name])),
     isRemote: transport !== 'stdio' && !isLoopback(expanded.url),
     lifecycle: parts.lifecycle,
@@ -87,11 +88,20 @@ interface Expanded {
   readonly cwd: string | null;
   readonly url: string | null;
   readonly headers: Readonly<Record<string, string>>;
+  /** What the variables held that were put in. */
+  readonly variables: Readonly<Record<string, string>>;
   readonly problems: readonly Failure[];
 }
 
 function expandParts(parts: EntryParts, { layer, env, settings, userFile, faults }: EntryContext): Expanded {
-  const variables: Variables = { env, allowed: layer.isOwn ? null : settings.workspaceVariables, userFile };
+  const values = new Map<string, string>();
+  const variables: Variables = {
+    env,
+    allowed: layer.isOwn ? null : settings.workspaceVariables,
+    userFile,
+    // One name may have several defaults.
+    onValue: (name, value) => void values.set((values.get(name) ?? value) === value ? name : `${name}_${values.size}`, value),
+  };
   const problems: Failure[] = [];
   const text = (source: TextAt): string => {
     const result = expand(source, variables, faults);
@@ -115,7 +125,11 @@ function expandParts(parts: EntryParts, { layer, env, settings, userFile, faults
   const broken = parts.headers.find(({ name }) => !isHeaderValue(expanded.headers[name] ?? ''));
   if (broken !== undefined)
     problems.push(failure('CONFIG_INVALID', `${faults.place(broken.at, broken.key)}: holds a control character once expanded`));
-  return { ...expanded, problems };
+  return { ...expanded, variables: Object.fromEntries(values), problems };
+}
+
+function clientSecretOf({ clientSecretAt }: EntryParts): Readonly<Record<string, string>> {
+  return clientSecretAt?.value.kind === 'string' ? { 'oauth.clientSecret': clientSecretAt.value.value } : {};
 }
 
 /** A URL that is wrong as written rejects the file; one that a variable made wrong keeps only this server down. */

@@ -77,7 +77,7 @@ export class RequestTable {
     const { result, error } = body;
     if (error !== undefined) reply.failed(serverFailure(error), errorCause(error));
     else if (!isBody(result)) reply.failed(failure('RESULT_INVALID', 'The answer holds no result object.'));
-    else if (this.#isModern && !isKnownResult(result)) reply.failed(unknownResult(result));
+    else if (this.#isModern && !isKnownResult(result)) reply.failed(unknownResult());
     else reply.result(result);
     return true;
   }
@@ -155,8 +155,7 @@ function isKnownResult(result: Body): boolean {
   return type === undefined || type === 'complete' || type === 'input_required';
 }
 
-const unknownResult = (result: Body): Failure =>
-  failure('RESULT_INVALID', `The result is of an unknown type: ${JSON.stringify(result['resultType']).slice(0, 64)}.`);
+const unknownResult = (): Failure => failure('RESULT_INVALID', 'The result is of an unknown type.');
 
 function serverFailure(error: unknown): Failure {
   const message = isBody(error) && typeof error['message'] === 'string' ? error['message'] : '';

@@ -3,6 +3,7 @@ import type { LinkPort, Ports, ServerDefinition, UserSettings, Vetted } from '..
 import { createSupervisor, ProcessPool } from '../../actors/supervisor.js';
 import type { HttpPort } from '../../actors/wire-ports.js';
 import { createLinkPort } from '../../adapters/links/link-port.js';
+import { createRedaction } from '../../adapters/shared/redaction.js';
 import { candidateKey, isWorkspaceLayer } from '../../machines/vocabulary.js';
 import { SimulatedApprovals } from './approvals.js';
 import { Checks } from './checks.js';
@@ -111,6 +112,7 @@ export class SimulatedWorld {
       vet: { vet: (definition, { root }) => this.#vet(definition, root) },
       link: watchLinks(link, this.#watch()),
       log: { write: () => undefined },
+      redaction: createRedaction(),
     };
   }
 

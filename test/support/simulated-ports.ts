@@ -14,6 +14,7 @@ import type {
 import { createSupervisor, ProcessPool } from '../../actors/supervisor.js';
 import { createMemoryDb } from '../../adapters/memory-db.js';
 import { createNodeDigest } from '../../adapters/node-digest.js';
+import { createRedaction } from '../../adapters/shared/redaction.js';
 import type { LayerName } from '../../machines/vocabulary.js';
 import { type Behaviour, SimulatedLink, wellBehaved } from './simulated-link.js';
 import { VirtualClock } from './virtual-clock.js';
@@ -186,6 +187,7 @@ export class Simulation {
       vet: { vet: (definition) => this.#vet(definition) },
       link: { open: (launch, events, options) => this.#open(launch, events, options) },
       log: { write: (entry) => void this.log.push(entry) },
+      redaction: createRedaction(),
     };
   }
 

@@ -12,6 +12,7 @@ import { createMemoryDb } from '../../adapters/memory-db.js';
 import { createNodeDigest } from '../../adapters/node-digest.js';
 import { createNodeProcessPort } from '../../adapters/node-process.js';
 import { createPrivateFiles } from '../../adapters/private-files.js';
+import { createRedaction } from '../../adapters/shared/redaction.js';
 import { systemRandom } from '../../adapters/system-random.js';
 import { createVet } from '../../adapters/vet/vet.js';
 import { findMarked } from './stdio-harness.js';
@@ -86,6 +87,7 @@ export async function timedWorkspace(
       vet: createVet({ env: process.env, digest, marker: systemRandom.nonce() }),
       link: createLinkPort({ process: processes, http, clock }),
       log: { write: () => undefined },
+      redaction: createRedaction(),
       close: async () => {
         await Promise.all([processes.closeAll(), http.close()]);
       },
