@@ -136,7 +136,7 @@ describe('a tool policy', () => {
     expect(disagreements((q) => decidePolicy(q).verdict)).toBe(0);
   });
 
-  it('S028 would be caught by that comparison with one step out of order', () => {
+  it('would be caught by that comparison with one step out of order', () => {
     const grantFirst = (q: PolicyQuestion): Verdict => (q.granted ? 'allow' : decidePolicy(q).verdict);
     const workspaceAllows = (q: PolicyQuestion): Verdict =>
       decidePolicy({ ...q, rules: q.rules.map((one) => ({ ...one, layer: 'user' })) }).verdict;
