@@ -9,6 +9,8 @@ export interface ToolRule {
   readonly tool: string | null;
   readonly verdict: Verdict;
   readonly layer: LayerName;
+  /** Where it stands; absent for one that stands in no file. */
+  readonly place?: { readonly file: string; readonly line: number };
 }
 
 export interface PolicyQuestion {
@@ -29,6 +31,8 @@ export interface PolicyAnswer {
   readonly verdict: Verdict;
   /** The rule that decided, in words. */
   readonly rule: string;
+  /** That rule itself, where one of the configuration decided. */
+  readonly decidedBy?: ToolRule;
 }
 
 /**
@@ -57,18 +61,23 @@ function decide({ server, tool, servedBy, rules, approveTools, granted }: Policy
   for (const rule of rules) {
     if (rule.server !== server || !(rule.tool === null || matchesGlob(rule.tool, tool))) continue;
     if (rule.verdict === 'ask') asked ??= rule;
-    else if (rule.verdict !== 'allow') return { verdict: 'deny', rule: inWords(rule) };
+    else if (rule.verdict !== 'allow') return byRule('deny', rule);
     else if (isUsers(servedBy) && (rule.layer === 'user' || rule.layer === servedBy)) allowed ??= rule;
   }
   if (granted) return { verdict: 'allow', rule: 'a remembered grant' };
-  if (asked !== null) return { verdict: 'ask', rule: inWords(asked) };
-  if (allowed !== null) return { verdict: 'allow', rule: inWords(allowed) };
+  if (asked !== null) return byRule('ask', asked);
+  if (allowed !== null) return byRule('allow', allowed);
   const approved = isUsers(servedBy) ? approveTools.find((glob) => matchesGlob(glob, tool)) : undefined;
-  if (approved !== undefined) return { verdict: 'allow', rule: `approveTools "${approved}" of ${servedBy}` };
+  if (approved !== undefined) {
+    const decidedBy: ToolRule = { server, tool: approved, verdict: 'allow', layer: servedBy };
+    return { verdict: 'allow', rule: `approveTools "${approved}" of ${servedBy}`, decidedBy };
+  }
   return { verdict: 'ask', rule: 'ask, as no rule says otherwise' };
 }
 
 const isUsers = (layer: LayerName): boolean => layer === 'user' || layer.startsWith('plugin:');
+
+const byRule = (verdict: Verdict, rule: ToolRule): PolicyAnswer => ({ verdict, rule: inWords(rule), decidedBy: rule });
 
 const inWords = ({ verdict, server, tool, layer }: ToolRule): string =>
   `${verdict} "${tool === null ? server : `${server}.${tool}`}" of ${layer}`;
