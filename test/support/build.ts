@@ -4,7 +4,9 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 
 const repository = join(import.meta.dirname, '../..');
-const built = join(repository, 'dist/adapters/cli/main.js');
+/** Another build in the place of `dist`; it is taken as it is. */
+const givenBuild = process.env['MCP_SUPERVISOR_DIST'];
+const built = join(givenBuild ?? join(repository, 'dist'), 'adapters/cli/main.js');
 const sources = ['index.ts', 'machines', 'actors', 'adapters', 'tsconfig.json', 'tsconfig.build.json'];
 
 /**
@@ -27,6 +29,7 @@ export async function builtCommand(): Promise<string> {
 }
 
 async function isStale(): Promise<boolean> {
+  if (givenBuild !== undefined) return false;
   const builtAtMs = (await stat(built).catch(() => null))?.mtimeMs ?? 0;
   const ages = await Promise.all(sources.map((name) => newestMs(join(repository, name))));
   return Math.max(...ages) > builtAtMs;
