@@ -14,6 +14,7 @@ import type {
   Stage,
   TransportKind,
 } from '../machines/vocabulary.js';
+import type { Explanation } from './explanation.js';
 import type { Gateway, GatewayResult, ToolListing } from './gateway-api.js';
 import type {
   ApprovalCard,
@@ -132,6 +133,12 @@ export interface Workspace {
   call(name: string, args?: Json, options?: CallOptions): Promise<CallResult>;
   readonly gateway: Gateway;
   server(id: ServerId): ServerHandle;
+  /**
+   * Explains what a name stands for: a server's id, a tool's full or original name, `server.tool`, `server.resources/read` or
+   * `server.prompts/get`. More than one where a name fits several servers. Throws `UNKNOWN_SERVER`, with the nearest names, for
+   * one that nothing has.
+   */
+  explain(name: string): readonly Explanation[];
   questions(): readonly Question[];
   /** Answers a question by its nonce. Only an approval is a yes. False when no such question is open. */
   answer(nonce: string, decision: Decision): boolean;
@@ -173,7 +180,10 @@ export interface ServerHandle {
    * entry of that id that comes back is as on or off as this one was. Resolves when the file was read again. Rejects with `CONFIG_INVALID` for a plugin's entry, `CONFIG_UNREADABLE` when the file cannot be written.
    */
   remove(): Promise<{ readonly file: string }>;
-  /** Why it is not ready; with a tool's original or full name also what the policy says of that tool. */
+  /**
+   * Why it is not ready; with a tool's original or full name, `resources/read` or `prompts/get` also what the rules say of
+   * that. Knows ids that only a file names which was not taken.
+   */
   explain(tool?: string): Explanation;
   /** Last lines of its stderr. */
   logs(): string;
@@ -186,21 +196,6 @@ export interface TestReport {
   readonly stages: readonly { readonly stage: Stage; readonly ok: boolean; readonly tookMs: number }[];
   readonly error: Failure | null;
   readonly status: ServerStatus;
-}
-
-export interface Explanation {
-  readonly subject: string;
-  readonly server: ServerId;
-  /** The layer that serves the id, and the others that define it. */
-  readonly layer: LayerName;
-  readonly shadowed: readonly { readonly layer: LayerName; readonly why: string }[];
-  /** Each gate in order, and whether it is open. */
-  readonly gates: readonly { readonly gate: Gate; readonly open: boolean; readonly failure: Failure | null }[];
-  readonly phase: Phase;
-  readonly error: Failure | null;
-  readonly retryAtMs: number | null;
-  /** For a tool: the rule that decided, and what it decided. */
-  readonly policy: { readonly verdict: 'allow' | 'ask' | 'deny'; readonly rule: string } | null;
 }
 
 export interface WorkspaceStatus {
@@ -263,6 +258,7 @@ export interface ToolsStatus extends ListState {
   readonly skipped: readonly { readonly name: string; readonly code: Code }[];
 }
 
+export type * from './explanation.js';
 export type {
   ApprovalCard,
   Ask,

@@ -91,6 +91,11 @@ export class Calls {
     return entry === undefined ? this.#policy.of(server, tool) : this.#policy.ofTool(entry);
   }
 
+  /** The same of a tool that is listed: a definition that has changed counts too. */
+  policyOfTool(entry: ToolEntry): PolicyAnswer {
+    return this.#policy.ofTool(entry);
+  }
+
   /** Cancels what this session has open, at whatever point of its way. */
   endSession(session: string): void {
     for (const way of this.#ways) if (way.session === session) way.isOver = true;

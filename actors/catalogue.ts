@@ -120,6 +120,11 @@ export class Catalogue {
     return this.#servers.get(server)?.tools.get(tool);
   }
 
+  /** Every tool, in no order. */
+  entries(): Iterable<ToolEntry> {
+    return this.#entered().values();
+  }
+
   /** A person has seen the changed definition of this tool and said yes; it counts as known from now on. */
   acceptChange(name: string): void {
     this.tool(name)?.acceptDefinition();

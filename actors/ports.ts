@@ -179,6 +179,8 @@ export interface LayerReading {
   readonly settings: UserSettings | null;
   readonly errors: readonly ConfigFault[];
   readonly warnings: readonly ConfigFault[];
+  /** Ids that a rejected file names, as far as it can be read: nothing of it is taken, and people ask why. */
+  readonly named?: readonly ServerId[];
 }
 
 export interface ConfigFault {
@@ -200,6 +202,8 @@ export interface PolicyRule {
   readonly tool: string | null;
   readonly verdict: PolicyVerdict;
   readonly layer: LayerName;
+  /** Where it stands; absent for one that stands in no file. */
+  readonly place?: { readonly file: string; readonly line: number };
 }
 
 export interface UserSettings {

@@ -1,5 +1,5 @@
 import { type Candidate, isSwitchedOn } from '../machines/candidates.js';
-import { type CandidateKey, candidateKey, type LayerName, type ServerId } from '../machines/vocabulary.js';
+import { type CandidateKey, candidateKey, type Failure, failure, type LayerName, type ServerId } from '../machines/vocabulary.js';
 import type { WorkspaceContext } from '../machines/workspace-machine.js';
 
 type Stack = Pick<WorkspaceContext, 'candidates' | 'verdicts'>;
@@ -50,8 +50,19 @@ export function shownBy(stack: Stack): readonly Shown[] {
 export function shadowedBy({ candidates, verdicts }: Stack, { id, layer }: Candidate): ServerStatus['shadowed'] {
   return candidates
     .filter((other) => other.id === id && other.layer !== layer)
-    .map((other) => {
-      const shut = verdicts.get(candidateKey(other.layer, id))?.shut;
-      return { layer: other.layer, why: shut?.failure.message ?? 'it waits for its approval' };
-    });
+    .map((other) => ({ layer: other.layer, why: whyNotServed({ verdicts }, other).message }));
+}
+
+/** What keeps a candidate from serving its id; one whose gates are all open waits for its approval. */
+export function whyNotServed({ verdicts }: Pick<Stack, 'verdicts'>, { layer, id }: Candidate): Failure {
+  return (
+    verdicts.get(candidateKey(layer, id))?.shut?.failure ??
+    failure('APPROVAL_NO_CHANNEL', 'it waits for its approval', answerHint(id, null))
+  );
+}
+
+/** How a person answers the question of a server, with the command. */
+export function answerHint(id: ServerId, fingerprint: string | null): string {
+  const flag = fingerprint === null ? '' : `, or give \`--approve ${fingerprint}\``;
+  return `Read its card; then answer on a terminal, as \`mcp-supervisor test ${id}\` asks${flag}.`;
 }

@@ -2,11 +2,12 @@ import { candidateKey, type Failure, failure, type ServerId, type Stage } from '
 import type { ServerHandle, ServerStatus, TestReport } from './api.js';
 import type { Calls } from './calls.js';
 import { SupervisorError, supervisorError } from './errors.js';
+import { explainServer } from './explain.js';
 import { ignorable } from './harmless.js';
 import { candidateToEnable } from './served-candidates.js';
 import { noChannel, readinessOf } from './waiters.js';
 import type { WorkspaceRuntime } from './workspace-runtime.js';
-import { explainServer, serverStatus } from './workspace-status.js';
+import { serverStatus } from './workspace-status.js';
 
 /** One server of a workspace, by id. The id is looked up anew by every method: a reload may have taken it away. */
 export function createServerHandle(
@@ -16,9 +17,12 @@ export function createServerHandle(
   /** Throws once the handle that this one came from is closed. */
   refuseClosed: () => void,
 ): ServerHandle {
-  const candidate = () => {
+  const refuseEnded = (): void => {
     refuseClosed();
     if (runtime.ended !== null) throw new SupervisorError(runtime.ended);
+  };
+  const candidate = () => {
+    refuseEnded();
     return runtime.candidateFor(id) ?? unknown(id);
   };
   const status = (): ServerStatus => serverStatus(runtime, id) ?? unknown(id);
@@ -45,8 +49,8 @@ export function createServerHandle(
     remove: () => ignorable(remove()),
     logs: () => runtime.links.get(key())?.link.diagnosis().stderrTail ?? '',
     explain: (tool) => {
-      const original = tool === undefined ? undefined : (runtime.catalogue.tool(tool)?.tool ?? tool);
-      return explainServer(runtime, status(), tool ?? id, original === undefined ? null : calls.policyOf(id, original));
+      refuseEnded();
+      return explainServer(runtime, calls, id, tool);
     },
     test: async (options = {}) => {
       const server = ref();

@@ -1,11 +1,11 @@
 import { switchKey } from '../machines/candidates.js';
 import { isCountedLayer } from '../machines/config-verdict.js';
-import type { CandidateKey, ServerId } from '../machines/vocabulary.js';
+import type { CandidateKey, LayerName, ServerId } from '../machines/vocabulary.js';
 import type { WorkspaceCommand } from '../machines/workspace-machine.js';
 import { type JudgedConfig, judgeConfig, limitsOf, serverOptionsOf, toolLimitOf } from './configuration.js';
 import { toFailure } from './errors.js';
 import type { LiveSlots } from './live-slots.js';
-import type { ConfigFault, ConfigPort, ConfigScope, PolicyRule, ServerDefinition } from './ports.js';
+import type { ConfigFault, ConfigPort, ConfigScope, LayerReading, PolicyRule, ServerDefinition } from './ports.js';
 
 const CALL_TIMEOUT_MS = 30_000;
 
@@ -15,6 +15,14 @@ export interface ConfigState {
   readonly revision: number;
   readonly errors: readonly ConfigFault[];
   readonly warnings: readonly ConfigFault[];
+}
+
+/** An entry as last seen in a layer, taken or not. */
+export interface SeenEntry {
+  readonly layer: LayerName;
+  readonly file: string;
+  /** `null` in a file that could not be taken, and for what stands in no file. */
+  readonly line: number | null;
 }
 
 export interface WorkspaceConfigDeps {
@@ -42,6 +50,8 @@ export class WorkspaceConfig {
   #judged: JudgedConfig | null = null;
   /** Denials and asks of a valid user file that came with a rejected reading. */
   #tighter: readonly PolicyRule[] = [];
+  /** By id, lowest layer first: also what stands in files that were not taken. */
+  #seen: ReadonlyMap<ServerId, readonly SeenEntry[]> = new Map();
   /** Switches that this run has turned on; once, so that a person may turn one off again. */
   readonly #enabled = new Set<string>();
   /** A host's own word on remote servers outranks the file's. */
@@ -74,6 +84,16 @@ export class WorkspaceConfig {
     return this.definitionOf(key)?.timeoutMs ?? CALL_TIMEOUT_MS;
   }
 
+  /** The layers that name an id, as last read; lowest first. */
+  entriesOf(id: ServerId): readonly SeenEntry[] {
+    return this.#seen.get(id) ?? [];
+  }
+
+  /** Every id that any layer names, taken or not. */
+  get seenIds(): readonly ServerId[] {
+    return [...this.#seen.keys()];
+  }
+
   toolLimitOf(key: CandidateKey): number {
     return toolLimitOf(this.definitionOf(key), this.#judged?.settings ?? null);
   }
@@ -94,6 +114,7 @@ export class WorkspaceConfig {
     try {
       const readings = await config.read(scope);
       if (isEnded()) return;
+      this.#seen = seenIn(readings);
       const judged = judgeConfig(readings, { isTrusted: isTrusted(), hasRuntime: this.#judged !== null });
       if (judged.verdict !== 'rejected') this.#take(judged, judged.verdict);
       else {
@@ -143,4 +164,14 @@ export class WorkspaceConfig {
     if (settings?.remoteEnabled !== true && this.#remote === null) this.#deps.send({ type: 'remote.changed', enabled: false });
     this.#tighter = rules.filter(({ layer, verdict }) => layer === 'user' && verdict !== 'allow');
   }
+}
+
+function seenIn(readings: readonly LayerReading[]): ReadonlyMap<ServerId, readonly SeenEntry[]> {
+  const seen = new Map<ServerId, SeenEntry[]>();
+  const add = (id: ServerId, entry: SeenEntry): void => void seen.set(id, [...(seen.get(id) ?? []), entry]);
+  for (const { layer, file, servers, named = [] } of readings) {
+    for (const { id, line } of servers) add(id, { layer, file, line: layer.startsWith('plugin:') ? null : line });
+    for (const id of named) add(id, { layer, file, line: null });
+  }
+  return seen;
 }

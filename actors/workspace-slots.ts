@@ -12,6 +12,9 @@ export interface WorkspaceSlotsDeps {
   ) => void;
 }
 
+/** What a server is called among the holders of the process's slots. */
+export const holderName = (workspace: string, key: CandidateKey): string => `${workspace}:${key}`;
+
 /** The servers of one workspace as holders of the process's slots: brings their reports there, and the answers back. */
 export class WorkspaceSlots {
   readonly #deps: WorkspaceSlotsDeps;
@@ -45,6 +48,6 @@ export class WorkspaceSlots {
   }
 
   #name(key: CandidateKey): string {
-    return `${this.#deps.name}:${key}`;
+    return holderName(this.#deps.name, key);
   }
 }

@@ -7,20 +7,17 @@ import {
   candidateKey,
   type Failure,
   failure,
-  type Gate,
   type ListState,
   type Phase,
   type ServerId,
 } from '../machines/vocabulary.js';
-import type { Explanation, ServerStatus, WorkspaceStatus } from './api.js';
+import type { ServerStatus, WorkspaceStatus } from './api.js';
 import { NOT_RUNNING } from './not-running.js';
 import type { ConfigFault } from './ports.js';
 import { shadowedBy } from './served-candidates.js';
 import { noChannel } from './waiters.js';
 import type { ConfigState } from './workspace-config.js';
 import type { WorkspaceRuntime } from './workspace-runtime.js';
-
-const GATES: readonly Gate[] = ['remoteOff', 'untrusted', 'disabled', 'shadowed', 'refused', 'denied'];
 
 /** One snapshot of a workspace, as data. */
 export function workspaceStatus(runtime: WorkspaceRuntime): WorkspaceStatus {
@@ -142,36 +139,4 @@ function warningsOf(
     ...(overLimit > 0 ? [`${overLimit} tools are past the limit and cannot be called`] : []),
     ...(wroteStderr && handshake === null ? ['it wrote to stderr; see its log'] : []),
   ];
-}
-
-const isBeingAsked = (id: ServerId): Failure =>
-  failure('NOT_READY', `"${id}" waits for the answer whether it may run`, 'answer its question');
-
-/** Why a server is not ready, gate by gate. */
-export function explainServer(
-  runtime: WorkspaceRuntime,
-  status: ServerStatus,
-  subject: string,
-  policy: Explanation['policy'],
-): Explanation {
-  const { id, layer, shadowed, phase, error, blockedBy } = status;
-  // A question that is open keeps the last gate shut as an answer of no would.
-  const shut = blockedBy ?? (phase === 'approving' ? 'denied' : null);
-  const shutAt = shut === null ? GATES.length : GATES.indexOf(shut);
-  return {
-    subject,
-    server: id,
-    layer,
-    shadowed,
-    // Gates after the shut one were not tried.
-    gates: GATES.slice(0, shutAt + 1).map((gate, position) => ({
-      gate,
-      open: position < shutAt,
-      failure: position < shutAt ? null : (error ?? isBeingAsked(id)),
-    })),
-    phase,
-    error,
-    retryAtMs: status.retryAtMs,
-    policy,
-  };
 }

@@ -3,6 +3,7 @@ import { candidateKey } from '../machines/vocabulary.js';
 import type { ToolListing, Workspace, WorkspaceStatus } from './api.js';
 import { type Calls, closedFailure } from './calls.js';
 import { SupervisorError } from './errors.js';
+import { explainName } from './explain.js';
 import { createGateway } from './gateway.js';
 import { createOutputs } from './outputs.js';
 import { createServerHandle } from './server-handle.js';
@@ -60,6 +61,11 @@ export function createWorkspace({ runtime, calls }: SharedWorkspace, release: ()
       },
     },
     server: (id) => createServerHandle(runtime, calls, id, refuseClosed),
+    explain: (name) => {
+      refuseClosed();
+      if (runtime.ended !== null) throw new SupervisorError(runtime.ended);
+      return explainName(runtime, calls, name);
+    },
     questions: () => runtime.questions.list(),
     answer: (nonce, decision) => closing === undefined && runtime.questions.answer(nonce, decision),
     digestOf: (value) => runtime.questions.digestOf(value),

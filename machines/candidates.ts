@@ -5,6 +5,7 @@ import {
   type Failure,
   failure,
   type Gate,
+  type GateName,
   isWorkspaceLayer,
   type LayerName,
   type ServerId,
@@ -170,33 +171,66 @@ const isApproved = (candidate: Candidate, facts: CandidateFacts): boolean =>
 
 /** The gates in their order. `above` is the candidate that serves the id from a higher layer, if one does. */
 function shutGate(candidate: Candidate, facts: CandidateFacts, above: Candidate | undefined): ShutStackGate | null {
-  const { id, layer, isRemote, refusal } = candidate;
-  if (isRemote && !facts.remoteEnabled) {
-    return shutFor(
-      'remoteOff',
-      'REMOTE_OFF',
-      `Remote servers are switched off, and "${id}" is one`,
-      'Run `mcp-supervisor remote on`, or set "remote": { "enabled": true } in the user file.',
-    );
-  }
-  if (isWorkspaceLayer(layer) && !facts.trusted) {
-    return shutFor(
-      'untrusted',
-      'UNTRUSTED',
-      `The workspace that brings "${id}" is not trusted`,
-      'Look at what it would run; if you trust this workspace, run `mcp-supervisor trust`.',
-    );
-  }
-  if (!isSwitchedOn(candidate, facts)) {
-    const text = `"${id}" of the ${layer} layer is switched off`;
-    return shutFor('disabled', 'DISABLED', text, `Run \`mcp-supervisor enable ${id}\`.`);
-  }
-  if (above !== undefined) {
-    const text = `"${id}" of the ${layer} layer is covered by the one of the ${above.layer} layer`;
-    return shutFor('shadowed', 'SHADOWED', text, 'Give one of the two another id, or leave the other one switched off.');
-  }
-  return refusal === null ? null : { gate: 'refused', failure: refusal };
+  return (
+    remoteGate(candidate, facts) ??
+    trustGate(candidate, facts) ??
+    switchGate(candidate, facts) ??
+    (above === undefined ? null : shadowGate(candidate, above)) ??
+    refusalGate(candidate)
+  );
 }
+
+/**
+ * Each gate as it would be found, whatever the ones before it say: `null` for an open one. Whether what would run is approved
+ * is known to its server alone.
+ */
+export function gateVerdicts(
+  candidate: Candidate,
+  facts: Omit<CandidateFacts, 'approved'>,
+): Readonly<Record<Exclude<GateName, 'approval'>, Failure | null>> {
+  return {
+    remote: failureOf(remoteGate(candidate, facts)),
+    trust: failureOf(trustGate(candidate, facts)),
+    enabled: failureOf(switchGate(candidate, facts)),
+    refusals: candidate.refusal,
+  };
+}
+
+const failureOf = (shut: ShutStackGate | null): Failure | null => (shut === null ? null : shut.failure);
+
+function remoteGate({ id, isRemote }: Candidate, facts: Pick<CandidateFacts, 'remoteEnabled'>): ShutStackGate | null {
+  if (!isRemote || facts.remoteEnabled) return null;
+  return shutFor(
+    'remoteOff',
+    'REMOTE_OFF',
+    `Remote servers are switched off, and "${id}" is one`,
+    'Run `mcp-supervisor remote on`, or set "remote": { "enabled": true } in the user file.',
+  );
+}
+
+function trustGate({ id, layer }: Candidate, facts: Pick<CandidateFacts, 'trusted'>): ShutStackGate | null {
+  if (!isWorkspaceLayer(layer) || facts.trusted) return null;
+  return shutFor(
+    'untrusted',
+    'UNTRUSTED',
+    `The workspace that brings "${id}" is not trusted`,
+    'Look at what it would run; if you trust this workspace, run `mcp-supervisor trust`.',
+  );
+}
+
+function switchGate(candidate: Candidate, facts: Pick<CandidateFacts, 'root' | 'switches'>): ShutStackGate | null {
+  if (isSwitchedOn(candidate, facts)) return null;
+  const { id, layer } = candidate;
+  return shutFor('disabled', 'DISABLED', `"${id}" of the ${layer} layer is switched off`, `Run \`mcp-supervisor enable ${id}\`.`);
+}
+
+function shadowGate({ id, layer }: Candidate, above: Candidate): ShutStackGate {
+  const text = `"${id}" of the ${layer} layer is covered by the one of the ${above.layer} layer`;
+  return shutFor('shadowed', 'SHADOWED', text, 'Give one of the two another id, or leave the other one switched off.');
+}
+
+const refusalGate = ({ refusal }: Candidate): ShutStackGate | null =>
+  refusal === null ? null : { gate: 'refused', failure: refusal };
 
 const shutFor = (gate: StackGate, code: Code, message: string, hint: string): ShutStackGate => ({
   gate,

@@ -9,6 +9,8 @@ export interface ToolRule {
   readonly tool: string | null;
   readonly verdict: Verdict;
   readonly layer: LayerName;
+  /** Where it stands; absent for one that stands in no file. */
+  readonly place?: { readonly file: string; readonly line: number };
 }
 
 export interface PolicyQuestion {
@@ -31,6 +33,8 @@ export interface PolicyAnswer {
   readonly verdict: Verdict;
   /** The rule that decided, in words. */
   readonly rule: string;
+  /** That rule itself, where one of the configuration decided. */
+  readonly decidedBy?: ToolRule;
 }
 
 /** As many words as a megabyte of rules takes for a name of 1 500 characters; the catalogue has none over 256 bytes. */
@@ -64,17 +68,22 @@ function decide({ server, tool, servedBy, rules, approveTools, granted, changed 
   for (const rule of rules) {
     if (rule.server !== server || !(rule.tool === null || matches(rule.tool))) continue;
     if (rule.verdict === 'ask') asked ??= rule;
-    else if (rule.verdict !== 'allow') return { verdict: 'deny', rule: inWords(rule) };
+    else if (rule.verdict !== 'allow') return byRule('deny', rule);
     else if (isUsers(servedBy) && (rule.layer === 'user' || rule.layer === servedBy)) allowed ??= rule;
   }
   if (granted) return { verdict: 'allow', rule: 'a remembered grant' };
-  if (asked !== null) return { verdict: 'ask', rule: inWords(asked) };
+  if (asked !== null) return byRule('ask', asked);
   const approved = allowed === null && isUsers(servedBy) ? approveTools.find(matches) : undefined;
-  if (allowed === null && approved === undefined) return { verdict: 'ask', rule: 'ask, as no rule says otherwise' };
+  const allowing = allowed ?? (approved === undefined ? null : approvingRule(server, approved, servedBy));
+  if (allowing === null) return { verdict: 'ask', rule: 'ask, as no rule says otherwise' };
   // What was allowed is what was known then.
   if (changed) return { verdict: 'ask', rule: 'ask, as the definition has changed' };
-  return { verdict: 'allow', rule: allowed === null ? `approveTools "${approved}" of ${servedBy}` : inWords(allowed) };
+  if (allowing === allowed) return byRule('allow', allowed);
+  return { verdict: 'allow', rule: `approveTools "${approved}" of ${servedBy}`, decidedBy: allowing };
 }
+
+/** A glob of `approveTools`, as the rule that it is. */
+const approvingRule = (server: ServerId, tool: string, layer: LayerName): ToolRule => ({ server, tool, verdict: 'allow', layer });
 
 function matcherFor(tool: string): (glob: string) => boolean {
   const meter: Meter = { steps: 0 };
@@ -85,6 +94,8 @@ function matcherFor(tool: string): (glob: string) => boolean {
 }
 
 const isUsers = (layer: LayerName): boolean => layer === 'user' || layer.startsWith('plugin:');
+
+const byRule = (verdict: Verdict, rule: ToolRule): PolicyAnswer => ({ verdict, rule: inWords(rule), decidedBy: rule });
 
 const inWords = ({ verdict, server, tool, layer }: ToolRule): string =>
   `${verdict} "${tool === null ? server : `${server}.${tool}`}" of ${layer}`;

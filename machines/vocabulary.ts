@@ -11,6 +11,10 @@ export type Phase = (typeof PHASES)[number];
 /** Why an idle server may not start, in the order the gates are tried. */
 export type Gate = 'remoteOff' | 'untrusted' | 'disabled' | 'shadowed' | 'refused' | 'denied';
 
+/** What every start passes, in this order; `Gate` says how one of them is shut, or that another layer serves the id. */
+export const GATE_NAMES = ['remote', 'trust', 'enabled', 'refusals', 'approval'] as const;
+export type GateName = (typeof GATE_NAMES)[number];
+
 /** 1–32 bytes of `[A-Za-z0-9_-]`, no `__`. */
 export type ServerId = string;
 export type LayerName = 'user' | `plugin:${string}` | 'workspace' | 'workspace-override';

@@ -212,8 +212,15 @@ describe('test and explain', () => {
   });
 
   test('explain starts nothing, for a server as for a tool', async () => {
-    const ran = await command({}, 'explain', 'mcp__files__read', '--json');
-    expect(ran).toMatchObject({ exit: 0, log: ['open', 'close'] });
-    expect(json(ran)).toMatchObject({ server: 'files', phase: 'ready' });
+    const explained = { mcp__files__read: { subject: 'files.read' } };
+    const [server, tool] = [
+      await command({}, 'explain', 'files', '--json'),
+      await command({ explained }, 'explain', 'mcp__files__read', '--json'),
+    ];
+    expect([server, tool]).toMatchObject([
+      { exit: 0, log: ['open', 'close'] },
+      { exit: 0, log: ['open', 'close'] },
+    ]);
+    expect([json(server), json(tool)]).toMatchObject([{ subject: 'files' }, { subject: 'files.read', phase: 'ready' }]);
   });
 });

@@ -96,8 +96,8 @@ test('settings, and what holds without them', async () => {
     limits: { servers: 40, tools: 128, live: 20, pages: 10, items: 100 },
     restart: { windowMs: 1_000 },
     toolPolicies: [
-      { server: 'files', tool: null, verdict: 'ask', layer: 'user' },
-      { server: 'files', tool: 'a.b', verdict: 'deny', layer: 'user' },
+      { server: 'files', tool: null, verdict: 'ask', layer: 'user', place: { file: user.file, line: 23 } },
+      { server: 'files', tool: 'a.b', verdict: 'deny', layer: 'user', place: { file: user.file, line: 24 } },
     ],
   });
   const bare = await folder.read({ user: '{}' });

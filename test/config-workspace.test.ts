@@ -88,8 +88,8 @@ describe('a workspace file', () => {
       project: { toolPolicies: { 'x.c': 'deny', 'x.d': 'allow' }, ...x({ ...stdio, tools: { a: 'ask', b: 'allow' } }) },
     });
     expect(serverOf(project).policies).toEqual([
-      { server: 'x', tool: 'a', verdict: 'ask', layer: 'workspace' },
-      { server: 'x', tool: 'c', verdict: 'deny', layer: 'workspace' },
+      { server: 'x', tool: 'a', verdict: 'ask', layer: 'workspace', place: { file: project.file, line: 10 } },
+      { server: 'x', tool: 'c', verdict: 'deny', layer: 'workspace', place: { file: project.file, line: 3 } },
     ]);
     expect(project.warnings.map(({ key }) => key)).toEqual(['toolPolicies', 'mcpServers.x.tools']);
   });

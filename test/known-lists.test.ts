@@ -101,13 +101,12 @@ describe('a server that waits for its approval', () => {
     const theirs = await waiting({});
     expect(theirs.status().error).toMatchObject({ code: 'APPROVAL_NO_CHANNEL' });
     const { gates, error } = theirs.explain();
-    expect(gates.map(({ gate, open, failure }) => [gate, open, failure?.code ?? null])).toEqual([
-      ['remoteOff', true, null],
-      ['untrusted', true, null],
-      ['disabled', true, null],
-      ['shadowed', true, null],
-      ['refused', true, null],
-      ['denied', false, 'APPROVAL_NO_CHANNEL'],
+    expect(gates.map(({ gate, state, failure }) => [gate, state, failure?.code ?? null])).toEqual([
+      ['remote', 'open', null],
+      ['trust', 'open', null],
+      ['enabled', 'open', null],
+      ['refusals', 'open', null],
+      ['approval', 'shut', 'APPROVAL_NO_CHANNEL'],
     ]);
     expect(error).toMatchObject({ code: 'APPROVAL_NO_CHANNEL' });
   });
@@ -115,7 +114,7 @@ describe('a server that waits for its approval', () => {
   test('where somebody is being asked names the shut gate and why', async () => {
     const theirs = await waiting({ approve: () => new Promise(() => undefined) });
     const shut = theirs.explain().gates.at(-1);
-    expect(shut).toMatchObject({ gate: 'denied', open: false, failure: { code: 'NOT_READY' } });
+    expect(shut).toMatchObject({ gate: 'approval', state: 'shut', failure: { code: 'NOT_READY' } });
   });
 });
 

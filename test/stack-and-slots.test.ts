@@ -88,8 +88,11 @@ describe('trust', () => {
     expect(refused.workspace.server('theirs').status()).toMatchObject({ blockedBy: 'untrusted', fingerprint: null });
     expect(refused.workspace.server('theirs').explain()).toMatchObject({
       gates: [
-        { gate: 'remoteOff', open: true, failure: null },
-        { gate: 'untrusted', open: false, failure: { code: 'UNTRUSTED' } },
+        { gate: 'remote', state: 'open', failure: null },
+        { gate: 'trust', state: 'shut', failure: { code: 'UNTRUSTED' } },
+        { gate: 'enabled', state: 'open', failure: null },
+        { gate: 'refusals', state: 'open', failure: null },
+        { gate: 'approval', state: 'untried', failure: null },
       ],
     });
     await refused.supervisor.close();

@@ -125,13 +125,18 @@ Example
 ${exits('0 it became ready · 4 it did not')}`,
   explain: `explain NAME [--json]
 
-Say why a server is not ready, gate by gate, or what the policies say of a tool.
-NAME is a server or mcp__SERVER__TOOL. Starts nothing.
+Say why a server is not ready or a tool not callable: every gate with what opens
+it, the layers that define it, the rule that decides and where it stands, the
+last error, the next try, and what a call would meet now. Starts nothing.
+NAME is a server, a tool as its server or as search calls it, SERVER.TOOL,
+SERVER.resources/read or SERVER.prompts/get.
 
 Example
-  mcp-supervisor explain files
+  mcp-supervisor explain files.read_file
 
-${exits('0 explained · 4 no such server')}`,
+With --json: one object, or an array where NAME fits several servers.
+
+${exits('0 explained · 3 explained, but a configuration file is refused', '4 nothing has such a name')}`,
   enable: `enable SERVER [--json]
 
 Switch a server on, for good. Those of a workspace begin switched off on every

@@ -1,5 +1,5 @@
 import { createScanner, type ParseErrorCode, printParseErrorCode, visit } from 'jsonc-parser';
-import { type Faults, joinKey } from './faults.js';
+import { createFaults, type Faults, joinKey } from './faults.js';
 
 /** One value of a parsed file and where it begins. */
 export type ConfigNode =
@@ -36,6 +36,23 @@ export function parseDocument(text: string, faults: Faults): ConfigNode | null {
   if (!isBounded(text, faults)) return null;
   const tree = buildTree(text, faults);
   return faults.errors.length === 0 ? tree : null;
+}
+
+/** Names under `mcpServers`, each once, also of a text that is no JSON or only half of it. None of one that is too deep or too large. */
+export function idsNamedIn(text: string): readonly string[] {
+  if (!isBounded(text, createFaults('', null))) return [];
+  const names = new Set<string>();
+  visit(
+    text,
+    {
+      onObjectProperty: (name, _at, _length, _line, _character, pathOf) => {
+        const path = pathOf();
+        if (path.length === 1 && path[0] === 'mcpServers') names.add(name);
+      },
+    },
+    { allowTrailingComma: true },
+  );
+  return [...names];
 }
 
 function isBounded(text: string, faults: Faults): boolean {

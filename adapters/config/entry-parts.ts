@@ -2,7 +2,7 @@ import type { PolicyRule, UserSettings } from '../../actors/ports.js';
 import type { Lifecycle, TransportKind } from '../../machines/vocabulary.js';
 import type { Field } from './document.js';
 import type { Faults } from './faults.js';
-import { integerOf, MS_MAX, objectOf, stringOf, stringsOf, type TextAt, textAt, verdictOf, wordOf } from './fields.js';
+import { integerOf, MS_MAX, objectOf, ruleAt, stringOf, stringsOf, type TextAt, textAt, verdictOf, wordOf } from './fields.js';
 import type { ConfigLayer } from './layers.js';
 
 /** What one entry is read against. */
@@ -240,7 +240,8 @@ function readTools(field: Field, id: string, { layer, faults }: EntryContext): r
   for (const inner of objectOf(field, faults) ?? []) {
     const verdict = verdictOf(inner, faults);
     if (inner.name === '') faults.error('CONFIG_INVALID', inner.nameAt, inner.key, 'a glob is expected here');
-    if (verdict !== undefined) rules.push({ server: id, tool: inner.name, verdict, layer: layer.layer });
+    if (verdict !== undefined)
+      rules.push({ server: id, tool: inner.name, verdict, layer: layer.layer, ...ruleAt(inner, faults) });
   }
   return layer.isOwn ? rules : tighteningOnly(rules, field, faults);
 }

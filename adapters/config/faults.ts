@@ -7,6 +7,8 @@ const SEGMENT_CHARS_MAX = 80;
 /** Collects what is wrong with one file. Messages name keys and places; no caller may put a value into one. */
 export interface Faults {
   readonly file: string;
+  /** False for what stands in no file. */
+  readonly hasLines: boolean;
   readonly errors: readonly ConfigFault[];
   readonly warnings: readonly ConfigFault[];
   /** Rejects the layer whole. `at` is an offset into the text; `null` means the whole file. */
@@ -35,6 +37,7 @@ export function createFaults(file: string, text: string | null): Faults {
   };
   return {
     file,
+    hasLines: text !== null,
     errors,
     warnings,
     error: (code, at, key, message) => {

@@ -1,4 +1,4 @@
-import type { PolicyVerdict } from '../../actors/ports.js';
+import type { PolicyRule, PolicyVerdict } from '../../actors/ports.js';
 import { type ConfigNode, type Field } from './document.js';
 import { type Faults, joinKey } from './faults.js';
 
@@ -74,4 +74,9 @@ export const textAt = ({ key, value }: Field, text: string): TextAt => ({ text, 
 function wrongType(node: ConfigNode, key: string, expected: string, faults: Faults): void {
   const article = node.kind === 'array' || node.kind === 'object' ? 'an ' : node.kind === 'null' ? '' : 'a ';
   faults.error('CONFIG_INVALID', node.at, key, `expected ${expected}, found ${article}${node.kind}`);
+}
+
+/** Where a rule stands; nothing for what the host gives in code. */
+export function ruleAt({ nameAt }: Field, faults: Faults): Pick<PolicyRule, 'place'> {
+  return faults.hasLines ? { place: { file: faults.file, line: faults.lineOf(nameAt) } } : {};
 }

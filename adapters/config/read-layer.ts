@@ -1,13 +1,13 @@
 import type { DigestPort, LayerReading, PolicyRule, ServerDefinition, UserSettings } from '../../actors/ports.js';
 import { failure } from '../../machines/vocabulary.js';
-import { type ConfigNode, type Field, parseDocument } from './document.js';
+import { type ConfigNode, type Field, idsNamedIn, parseDocument } from './document.js';
 import { type EntryContext, tighteningOnly } from './entry-parts.js';
 import { createFaults, type Faults } from './faults.js';
 import { objectOf } from './fields.js';
 import type { ConfigLayer } from './layers.js';
 import { readTextFile } from './read-file.js';
 import { readServer } from './server-entry.js';
-import { LIMITS, readSettings, readToolPolicies, SETTING_KEYS, warnUnknown } from './settings.js';
+import { isServerId, LIMITS, readSettings, readToolPolicies, SETTING_KEYS, warnUnknown } from './settings.js';
 
 export interface LayerInput {
   readonly layer: ConfigLayer;
@@ -63,7 +63,10 @@ export async function readText(text: string, faults: Faults, input: LayerInput):
 
   checkLookalikes(entries, faults);
   const servers = await readServers(entries, context, input.digest);
-  if (faults.errors.length > 0) return { ...emptyReading(layer, file, 'rejected', faults.errors), warnings: faults.warnings };
+  if (faults.errors.length > 0) {
+    const named = idsNamedIn(text).filter(isServerId);
+    return { ...emptyReading(layer, file, 'rejected', faults.errors), warnings: faults.warnings, named };
+  }
   const lower = new Map([...input.lower].map((id) => [folded(id), id]));
   const limited = servers.map((server) => {
     const own = withoutLookalike(withRules(server, rules), lower, faults);

@@ -2,7 +2,7 @@ import type { PolicyRule, UserSettings } from '../../actors/ports.js';
 import type { LayerName } from '../../machines/vocabulary.js';
 import type { Field } from './document.js';
 import type { Faults } from './faults.js';
-import { booleanOf, integerOf, MS_MAX, objectOf, stringsOf, verdictOf } from './fields.js';
+import { booleanOf, integerOf, MS_MAX, objectOf, ruleAt, stringsOf, verdictOf } from './fields.js';
 
 /** Top-level keys that only the user's file may set; `toolPolicies` of a workspace may tighten. */
 export const SETTING_KEYS: ReadonlySet<string> = new Set(['remote', 'workspaceVariables', 'limits', 'restart', 'toolPolicies']);
@@ -132,7 +132,7 @@ export function readToolPolicies(field: Field, layer: LayerName, faults: Faults)
       faults.error('CONFIG_INVALID', inner.nameAt, inner.key, 'expected "server" or "server.tool", with the id of one server');
     }
     const verdict = verdictOf(inner, faults);
-    if (verdict !== undefined) rules.push({ server, tool, verdict, layer });
+    if (verdict !== undefined) rules.push({ server, tool, verdict, layer, ...ruleAt(inner, faults) });
   }
   return rules;
 }

@@ -2,6 +2,7 @@ import { BehaviorSubject } from 'rxjs';
 import type {
   CallOptions,
   CallResult,
+  Explanation,
   Json,
   Question,
   ServerHandle,
@@ -15,6 +16,7 @@ import type {
   WorkspaceStatus,
 } from '../../actors/api.js';
 import { supervisorError } from '../../actors/errors.js';
+import { GATE_NAMES } from '../../machines/vocabulary.js';
 
 /** A server's status for tests of what people see: ready, two tools, nothing wrong. */
 export function serverStatus(over: Partial<ServerStatus> = {}): ServerStatus {
@@ -60,10 +62,37 @@ export function workspaceStatus(
   return { workspace: { root: '/repo', trusted: false, remoteEnabled: false, config, warnings: [], ...over }, servers };
 }
 
+/** Of a ready server of the user's, with every gate open. */
+export function explanation(over: Partial<Explanation> = {}): Explanation {
+  return {
+    subject: 'files',
+    server: 'files',
+    layer: 'user',
+    file: '/home/me/mcp.json',
+    line: 3,
+    shadowed: [],
+    phase: 'ready',
+    stage: null,
+    gates: GATE_NAMES.map((gate) => ({ gate, state: 'open', failure: null })),
+    error: null,
+    retry: null,
+    restarts: { count: 0, max: 5, windowMs: 120_000 },
+    slot: null,
+    lastClose: null,
+    onDemand: { does: 'send', why: 'it is sent to the running server', failure: null },
+    faults: [],
+    policy: null,
+    tool: null,
+    ...over,
+  };
+}
+
 export interface FakeParts {
   readonly status?: WorkspaceStatus;
   readonly tools?: readonly ToolListing[];
   readonly questions?: readonly Question[];
+  /** By what is asked for. */
+  readonly explained?: Readonly<Record<string, Partial<Explanation>>>;
   readonly call?: (name: string, args: Json, options: CallOptions) => Promise<CallResult>;
   readonly test?: (id: string) => Promise<TestReport>;
   readonly loaded?: Promise<void>;
@@ -142,6 +171,7 @@ function fakeWorkspace(parts: FakeParts, log: string[], status$: BehaviorSubject
       watchTools: () => () => undefined,
     },
     server: (id) => fakeServer(id, () => statusOf(id), parts, log, decide),
+    explain: (name) => [explanation(parts.explained?.[name] ?? { subject: name, server: statusOf(name).id })],
     questions: () => parts.questions ?? [],
     answer: () => false,
     digestOf: (value) => `digest of ${value.length} units`,
@@ -169,17 +199,7 @@ function fakeServer(id: string, status: () => ServerStatus, parts: FakeParts, lo
     restart: () => undefined,
     enable: () => decide(`enable ${id}`),
     disable: () => decide(`disable ${id}`),
-    explain: () => ({
-      subject: id,
-      server: id,
-      layer: status().layer,
-      shadowed: [],
-      gates: [],
-      phase: status().phase,
-      error: status().error,
-      retryAtMs: null,
-      policy: null,
-    }),
+    explain: () => explanation({ subject: id, server: id, layer: status().layer, phase: status().phase }),
     remove: async () => {
       const from = file();
       await decide(`remove ${id}`);
