@@ -74,13 +74,16 @@ function decide({ server, tool, servedBy, rules, approveTools, granted, changed 
   if (granted) return { verdict: 'allow', rule: 'a remembered grant' };
   if (asked !== null) return byRule('ask', asked);
   const approved = allowed === null && isUsers(servedBy) ? approveTools.find(matches) : undefined;
-  if (allowed === null && approved === undefined) return { verdict: 'ask', rule: 'ask, as no rule says otherwise' };
+  const allowing = allowed ?? (approved === undefined ? null : approvingRule(server, approved, servedBy));
+  if (allowing === null) return { verdict: 'ask', rule: 'ask, as no rule says otherwise' };
   // What was allowed is what was known then.
   if (changed) return { verdict: 'ask', rule: 'ask, as the definition has changed' };
-  if (allowed !== null) return byRule('allow', allowed);
-  const decidedBy: ToolRule = { server, tool: approved ?? null, verdict: 'allow', layer: servedBy };
-  return { verdict: 'allow', rule: `approveTools "${approved}" of ${servedBy}`, decidedBy };
+  if (allowing === allowed) return byRule('allow', allowed);
+  return { verdict: 'allow', rule: `approveTools "${approved}" of ${servedBy}`, decidedBy: allowing };
 }
+
+/** A glob of `approveTools`, as the rule that it is. */
+const approvingRule = (server: ServerId, tool: string, layer: LayerName): ToolRule => ({ server, tool, verdict: 'allow', layer });
 
 function matcherFor(tool: string): (glob: string) => boolean {
   const meter: Meter = { steps: 0 };

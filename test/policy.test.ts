@@ -183,7 +183,7 @@ describe('a tool policy', () => {
       'the rules of another server',
       (q, word) => decideBoth({ ...q, rules: q.rules.map((one) => ({ ...one, server: 's' })) }, word),
     ],
-  ])('S028 would be caught by that comparison with %s', (_what, planted) => {
+  ])('would be caught by that comparison with %s', (_what, planted) => {
     expect(disagreements(planted)).toBeGreaterThan(0);
   });
 
