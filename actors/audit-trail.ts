@@ -40,6 +40,7 @@ export class AuditTrail {
   readonly #deps: AuditTrailDeps;
   readonly #workspace: string;
   #decided: Decided | null = null;
+  #session: { readonly name: string; readonly digest: string } | null = null;
 
   constructor(deps: AuditTrailDeps) {
     this.#deps = deps;
@@ -56,18 +57,17 @@ export class AuditTrail {
   judged({ server, tool, arguments: args, session, byPerson = false }: JudgedCall, { verdict, rule }: PolicyAnswer): void {
     if (this.#deps.audit === undefined) return;
     const { digest, layerOf } = this.#deps;
-    const digests = lazily(() => [sessionDigest(digest, session), argumentsDigest(digest, args)] as const);
+    const ofSession = this.#ofSession(session);
+    const ofArguments = lazily(() => argumentsDigest(digest, args));
     this.#record({
       workspace: this.#workspace,
       event: 'call',
       server,
       layer: layerOf(server),
       tool,
-      get session() {
-        return digests()[0];
-      },
+      session: ofSession,
       get arguments() {
-        return digests()[1];
+        return ofArguments();
       },
       verdict,
       rule: rule.slice(0, RULE_CHARS_MAX).replace(/[\ud800-\udbff]$/, ''),
@@ -89,7 +89,7 @@ export class AuditTrail {
       ...common,
       fingerprint: null,
       tool: question.tool,
-      session: sessionDigest(digest, question.session ?? undefined),
+      session: this.#ofSession(question.session ?? undefined),
       arguments: argumentsDigest(digest, question.arguments),
     });
   };
@@ -118,18 +118,22 @@ export class AuditTrail {
     this.#record({ workspace: this.#workspace, event: 'switch', server, layer: layer.toReversed().join('.'), on });
   }
 
+  /** Most calls are of the session that called last. */
+  #ofSession(session: string | undefined): string | null {
+    if (session === undefined) return null;
+    if (this.#session?.name !== session) this.#session = { name: session, digest: digestOf(this.#deps.digest, session) };
+    return this.#session.digest;
+  }
+
   #record(entry: AuditEntry): void {
     this.#deps.audit?.record(entry);
   }
 }
 
-function lazily<T extends object>(make: () => T): () => T {
-  let made: T | undefined;
+function lazily(make: () => string): () => string {
+  let made: string | undefined;
   return () => (made ??= make());
 }
-
-const sessionDigest = (digest: DigestPort, session: string | undefined): string | null =>
-  session === undefined ? null : digestOf(digest, session);
 
 /** Of the canonical form where there is one, else of the text that is sent; never fails. */
 function argumentsDigest(digest: DigestPort, args: Json): string {

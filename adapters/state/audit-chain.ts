@@ -1,4 +1,4 @@
-import type { AuditEntry, DigestPort, Json } from '../../actors/ports.js';
+import type { AuditEntry, DigestPort } from '../../actors/ports.js';
 
 /** A log that was there when another was begun, with the digest of its last line then; empty for one that had none yet. */
 export interface Seen {
@@ -36,11 +36,11 @@ export interface Line extends Place {
   readonly entry: { readonly event: string; readonly [key: string]: unknown };
 }
 
-/** One line, without its end, and its digest: SHA-256 over the canonical JSON of all the rest. */
+/** One line, without its end, and its digest: SHA-256 over the text of all the rest, as one JSON string. */
 export function lineOf(place: Place, entry: Recorded, digest: DigestPort): { readonly text: string; readonly hash: string } {
-  const body = { ...place, ...entry };
-  const hash = digest.ofJson(body as Json);
-  return { text: JSON.stringify({ ...body, hash }), hash };
+  const body = JSON.stringify({ ...place, ...entry });
+  const hash = digest.ofJson(body);
+  return { text: `${body.slice(0, -1)},"hash":"${hash}"}`, hash };
 }
 
 /** `null` for what is no line of ours, or not as it was written. */
@@ -50,8 +50,8 @@ export function readLine(text: string, digest: DigestPort): Line | null {
     const { hash, ...body } = parsed;
     const { seq, at, prev, ...entry } = body;
     const isLine = typeof hash === 'string' && typeof prev === 'string' && typeof entry['event'] === 'string';
-    // What the digest leaves out, such as a key that stands twice, would not be seen to be changed.
-    if (!isLine || JSON.stringify(parsed) !== text || digest.ofJson(body as Json) !== hash) return null;
+    // What a parser leaves out, such as a key that stands twice, would not be seen to be changed.
+    if (!isLine || JSON.stringify(parsed) !== text || digest.ofJson(JSON.stringify(body)) !== hash) return null;
     return { seq: Number(seq), at: Number(at), prev, hash, entry: entry as Line['entry'] };
   } catch {
     return null;
