@@ -39,6 +39,8 @@ const RULE_CHARS_MAX = 256;
 export class AuditTrail {
   readonly #deps: AuditTrailDeps;
   readonly #workspace: string;
+  /** By server, until anything changes: a call must not search all candidates again. */
+  readonly #layers = new Map<ServerId, LayerName | null>();
   #decided: Decided | null = null;
   #session: { readonly name: string; readonly digest: string } | null = null;
 
@@ -54,25 +56,12 @@ export class AuditTrail {
     this.#record({ workspace: this.#workspace, event: 'start', server, layer, transport, generation, config, fingerprint });
   }
 
-  judged({ server, tool, arguments: args, session, byPerson = false }: JudgedCall, { verdict, rule }: PolicyAnswer): void {
-    if (this.#deps.audit === undefined) return;
-    const { digest, layerOf } = this.#deps;
-    const ofSession = this.#ofSession(session);
-    const ofArguments = lazily(() => argumentsDigest(digest, args));
-    this.#record({
-      workspace: this.#workspace,
-      event: 'call',
-      server,
-      layer: layerOf(server),
-      tool,
-      session: ofSession,
-      get arguments() {
-        return ofArguments();
-      },
-      verdict,
-      rule: rule.slice(0, RULE_CHARS_MAX).replace(/[\ud800-\udbff]$/, ''),
-      byPerson,
-    });
+  judged(call: JudgedCall, { verdict, rule }: PolicyAnswer): void {
+    const { audit, digest } = this.#deps;
+    if (audit === undefined) return;
+    const { server, session } = call;
+    const facts = { workspace: this.#workspace, layer: this.#layerOf(server), session: this.#ofSession(session) };
+    audit.record(new CallRecord(facts, call, verdict, rule, digest));
   }
 
   /** A question that was withdrawn had no answer. */
@@ -100,6 +89,7 @@ export class AuditTrail {
 
   /** After anything of it may have changed, whoever changed it. The host's own word on trust is a decision, what is remembered is none. */
   decided({ trusted, remoteEnabled, switches }: Decided, isHostsWord: boolean): void {
+    this.#layers.clear();
     const before = this.#decided;
     if (before?.trusted === trusted && before.remoteEnabled === remoteEnabled && before.switches === switches) return;
     this.#decided = { trusted, remoteEnabled, switches };
@@ -118,6 +108,14 @@ export class AuditTrail {
     this.#record({ workspace: this.#workspace, event: 'switch', server, layer: layer.toReversed().join('.'), on });
   }
 
+  #layerOf(server: ServerId): LayerName | null {
+    const known = this.#layers.get(server);
+    if (known !== undefined) return known;
+    const layer = this.#deps.layerOf(server);
+    this.#layers.set(server, layer);
+    return layer;
+  }
+
   /** Most calls are of the session that called last. */
   #ofSession(session: string | undefined): string | null {
     if (session === undefined) return null;
@@ -130,9 +128,52 @@ export class AuditTrail {
   }
 }
 
-function lazily(make: () => string): () => string {
-  let made: string | undefined;
-  return () => (made ??= make());
+type CallEntry = Extract<AuditEntry, { readonly event: 'call' }>;
+
+/** A call as it is told. What it was given is digested when that is first asked for, after the call has gone its way. */
+class CallRecord implements CallEntry {
+  readonly event = 'call';
+  readonly workspace: string;
+  readonly server: ServerId;
+  readonly layer: LayerName | null;
+  readonly tool: string;
+  readonly session: string | null;
+  readonly verdict: PolicyAnswer['verdict'];
+  readonly rule: string;
+  readonly byPerson: boolean;
+  readonly #digest: DigestPort;
+  #given: Json;
+  #arguments: string | null = null;
+
+  constructor(
+    { workspace, layer, session }: Pick<CallEntry, 'workspace' | 'layer' | 'session'>,
+    { server, tool, arguments: given, byPerson = false }: JudgedCall,
+    verdict: PolicyAnswer['verdict'],
+    rule: string,
+    digest: DigestPort,
+  ) {
+    this.workspace = workspace;
+    this.server = server;
+    this.layer = layer;
+    this.tool = tool;
+    this.session = session;
+    this.verdict = verdict;
+    this.rule = rule.length > RULE_CHARS_MAX ? rule.slice(0, RULE_CHARS_MAX).replace(/[\ud800-\udbff]$/, '') : rule;
+    this.byPerson = byPerson;
+    this.#digest = digest;
+    this.#given = given;
+  }
+
+  get arguments(): string {
+    this.#arguments ??= argumentsDigest(this.#digest, this.#given);
+    this.#given = null;
+    return this.#arguments;
+  }
+
+  toJSON(): CallEntry {
+    const { event, workspace, server, layer, tool, session, verdict, rule, byPerson } = this;
+    return { workspace, event, server, layer, tool, session, arguments: this.arguments, verdict, rule, byPerson };
+  }
 }
 
 /** Of the canonical form where there is one, else of the text that is sent; never fails. */

@@ -1,4 +1,4 @@
-import { createHash, createHmac, randomBytes } from 'node:crypto';
+import { createHmac, hash, randomBytes } from 'node:crypto';
 import canonicalize from 'canonicalize';
 import type { DigestPort } from '../actors/ports.js';
 
@@ -10,7 +10,7 @@ export function createNodeDigest(): DigestPort {
     ofJson: (value) => {
       const text = canonicalize(value);
       if (text === undefined) throw new TypeError('no canonical JSON for this value');
-      return createHash('sha256').update(text).digest('hex');
+      return hash('sha256', text, 'hex');
     },
     keyed: (secret) => createHmac('sha256', key).update(secret).digest('hex').slice(0, 12),
   };
