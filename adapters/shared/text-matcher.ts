@@ -11,7 +11,9 @@ const BROKEN_UNITS_MAX = 5;
 const BASE = 0x01000193;
 const LEAVING = Array.from({ length: ANCHOR_UNITS - 1 }).reduce<number>((power) => Math.imul(power, BASE), 1);
 const FILTER_BITS = 16;
-const [LF, CR, PERCENT, BACKSLASH] = [0x0a, 0x0d, 0x25, 0x5c];
+const [LF, CR] = [0x0a, 0x0d];
+/** Beginnings of escapes, and what a decoder makes of a character that was cut. */
+const BREAKING: ReadonlySet<number> = new Set([0x25, 0x5c, 0xfffd]);
 
 /**
  * Finds any of many texts in another, however many they are, in one pass with a rolling hash (Karp and Rabin, IBM J. Res. Dev.
@@ -99,13 +101,14 @@ function sameUpTo(units: Uint16Array, end: number, wanted: Uint16Array): number 
 }
 
 /**
- * Where a text ends that was cut at a place: there, or behind an escape that was cut in its middle. A line that others wrote may
+ * Where a text ends that was cut at a place: there, or behind an escape or a character that was cut in its middle. A line that others wrote may
  * have been cut too. -1: it goes on.
  */
 function cutEnd(units: Uint16Array, at: number): number {
   const isEnd = at === units.length || units[at] === LF || units[at] === CR;
   if (isEnd) return at;
-  const isBroken = units[at] === PERCENT || units[at] === BACKSLASH;
+  // What an outer escape was cut to may have gone along with the value for a unit or two.
+  const isBroken = [at, at - 1, at - 2].some((place) => BREAKING.has(units[place] ?? 0));
   return isBroken && units.length - at <= BROKEN_UNITS_MAX ? units.length : -1;
 }
 
