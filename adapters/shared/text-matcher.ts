@@ -50,7 +50,8 @@ export class TextMatcher {
     this.#last.eachIn(units.subarray(0, this.#unitsMax + BROKEN_UNITS_MAX), (wanted, at) => {
       const end = at + ANCHOR_UNITS;
       const same = sameUpTo(units, end, wanted);
-      if (same >= ANCHOR_UNITS && end - same <= BROKEN_UNITS_MAX) spans.push({ start: 0, end });
+      const isPart = same >= ANCHOR_UNITS && same < wanted.length;
+      if (isPart && isBrokenEscape(units.subarray(0, end - same))) spans.push({ start: 0, end });
     });
     return spans;
   }
@@ -99,6 +100,10 @@ function sameUpTo(units: Uint16Array, end: number, wanted: Uint16Array): number 
   while (same < wanted.length && same < end && units[end - 1 - same] === wanted[wanted.length - 1 - same]) same += 1;
   return same;
 }
+
+/** Whether a text that was cut may begin with this, and go on as it was written. */
+const isBrokenEscape = (units: Uint16Array): boolean =>
+  units.length <= BROKEN_UNITS_MAX && units.every((unit) => /[0-9a-z"'\\%_]/.test(String.fromCharCode(unit)));
 
 /**
  * Where a text ends that was cut at a place: there, or behind an escape or a character that was cut in its middle. A line that others wrote may
