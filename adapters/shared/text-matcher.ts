@@ -11,7 +11,9 @@ const BROKEN_UNITS_MAX = 5;
 const BASE = 0x01000193;
 const LEAVING = Array.from({ length: ANCHOR_UNITS - 1 }).reduce<number>((power) => Math.imul(power, BASE), 1);
 const FILTER_BITS = 16;
-const [LF, CR, PERCENT, BACKSLASH] = [0x0a, 0x0d, 0x25, 0x5c];
+const [LF, CR] = [0x0a, 0x0d];
+/** Beginnings of escapes, and what a decoder makes of a character that was cut. */
+const BREAKING: ReadonlySet<number> = new Set([0x25, 0x5c, 0xfffd]);
 
 /**
  * Finds any of many texts in another, however many they are, in one pass with a rolling hash (Karp and Rabin, IBM J. Res. Dev.
@@ -48,7 +50,8 @@ export class TextMatcher {
     this.#last.eachIn(units.subarray(0, this.#unitsMax + BROKEN_UNITS_MAX), (wanted, at) => {
       const end = at + ANCHOR_UNITS;
       const same = sameUpTo(units, end, wanted);
-      if (same >= ANCHOR_UNITS && end - same <= BROKEN_UNITS_MAX) spans.push({ start: 0, end });
+      const isPart = same >= ANCHOR_UNITS && same < wanted.length;
+      if (isPart && isBrokenEscape(units.subarray(0, end - same))) spans.push({ start: 0, end });
     });
     return spans;
   }
@@ -98,14 +101,19 @@ function sameUpTo(units: Uint16Array, end: number, wanted: Uint16Array): number 
   return same;
 }
 
+/** Whether a text that was cut may begin with this, and go on as it was written. */
+const isBrokenEscape = (units: Uint16Array): boolean =>
+  units.length <= BROKEN_UNITS_MAX && units.every((unit) => /[0-9a-z"'\\%_]/.test(String.fromCharCode(unit)));
+
 /**
- * Where a text ends that was cut at a place: there, or behind an escape that was cut in its middle. A line that others wrote may
+ * Where a text ends that was cut at a place: there, or behind an escape or a character that was cut in its middle. A line that others wrote may
  * have been cut too. -1: it goes on.
  */
 function cutEnd(units: Uint16Array, at: number): number {
   const isEnd = at === units.length || units[at] === LF || units[at] === CR;
   if (isEnd) return at;
-  const isBroken = units[at] === PERCENT || units[at] === BACKSLASH;
+  // What an outer escape was cut to may have gone along with the value for a unit or two.
+  const isBroken = [at, at - 1, at - 2].some((place) => BREAKING.has(units[place] ?? 0));
   return isBroken && units.length - at <= BROKEN_UNITS_MAX ? units.length : -1;
 }
 

@@ -23,7 +23,7 @@ export function stdioEntry(sentinels: Sentinels, id: string, command = process.e
       '--key',
       plant('the argument behind --key'),
       `--api-token=${plant('--api-token=')}`,
-      `--note=\${HOST_${id.toUpperCase()}}`,
+      `\${HOST_${id.toUpperCase()}}`,
     ],
     env: {
       GITHUB_TOKEN: plant('a telling name'),
