@@ -27,7 +27,7 @@ export async function bringToRest(host: SimulatedHost, step: Step): Promise<void
       return `${root} connects all, in peace`;
     });
   }
-  const isOver = (): boolean => (pending === 0 || isStuckBehindKept(host)) && ledger.open.size === 0 && moving(host).length === 0;
+  const isOver = (): boolean => pending === 0 && ledger.open.size === 0 && moving(host).length === 0;
   await steps(host, step, isOver);
   checks.holds('liveness', isOver(), () => {
     const where = moving(host).map(({ id, phase, stage }) => `${id} ${phase} ${String(stage)}`);
@@ -85,21 +85,13 @@ async function steps({ world }: SimulatedHost, step: Step, isOver: () => boolean
   }
 }
 
-/** Servers on their way somewhere. One that has to wait for a slot while kept ones hold them all has arrived. */
+/** Servers on their way somewhere. One that has said that there is no slot for it has arrived. */
 function moving(host: SimulatedHost): readonly ServerStatus[] {
-  const isStuck = isStuckBehindKept(host);
-  return statuses(host).filter(({ phase, stage }) => {
-    if (stage === 'slot' && isStuck) return false;
+  return statuses(host).filter(({ phase, stage, error }) => {
+    if (stage === 'slot') return error?.code !== 'NOT_READY';
     if (phase === 'approving') return host.world.setup.hasChannel;
     return phase === 'connecting' || phase === 'backoff' || stage === 'closing';
   });
-}
-
-/** Servers that are kept alive hold every slot for good, and one more of them waits: the configuration warns of that. */
-function isStuckBehindKept(host: SimulatedHost): boolean {
-  const { leases } = host.world.pool.slots.pool;
-  const isWaiting = statuses(host).some(({ stage, lifecycle }) => stage === 'slot' && lifecycle === 'keep-alive');
-  return isWaiting && leases.length > 0 && leases.every(({ keepAlive }) => keepAlive);
 }
 
 const statuses = ({ rooms }: SimulatedHost): readonly ServerStatus[] =>

@@ -1,5 +1,6 @@
 import type { SupervisorOptions } from '../../actors/api.js';
 import type { LayerName } from '../../machines/vocabulary.js';
+import type { Pace } from './pace.js';
 import { Random } from './random.js';
 import type { Entry } from './simulated-config.js';
 import { plainShelf, type Shelf, TOOLS } from './simulated-server.js';
@@ -17,6 +18,7 @@ export interface Setup {
   readonly overrideEntries: ReadonlyMap<string, readonly Entry[]>;
   /** By server id. */
   readonly shelves: ReadonlyMap<string, Shelf>;
+  readonly pace: Pace;
   /** Share of what happens that goes wrong. */
   readonly harshness: number;
   readonly hasChannel: boolean;
@@ -32,6 +34,10 @@ const IDS = ['a', 'b', 'c', 'd', 'e'];
 /** A share of all schedules runs on simulated processes. */
 const PROCESS_SHARE = 0.1;
 
+/** A share of all schedules is mostly calls. */
+const BUSY_SHARE = 0.8;
+const PACE_SALT = 0x2545f491;
+
 export function setupOf(seed: number): Setup {
   const random = new Random(seed);
   const roots = random.chance(0.3) ? ['/one', '/two'] : ['/one'];
@@ -45,6 +51,7 @@ export function setupOf(seed: number): Setup {
   return {
     seed,
     world,
+    pace: new Random(seed ^ PACE_SALT).chance(BUSY_SHARE) ? 'busy' : 'rough',
     roots,
     userEntries: user.length === 0 ? [entryOf('a', 'user', random, world === 'process')] : user,
     workspaceEntries: new Map(roots.map((root) => [root, entries('workspace', 2)])),
