@@ -1,4 +1,4 @@
-import { type ActorSystem, type ActorSystemInfo, fromPromise } from 'xstate';
+import { fromPromise } from 'xstate';
 import { cancellationMachine } from '../machines/cancellation-machine.js';
 import { needsApproval } from '../machines/candidates.js';
 import type { ListWalk } from '../machines/list-walk.js';
@@ -92,17 +92,22 @@ class ServerActors {
   }
 }
 
-/** By actor system, of which every workspace has its own. */
-const provided = new WeakMap<ActorSystem<ActorSystemInfo>, ServerActors>();
+interface OfLink {
+  readonly input: LinkRef;
+  readonly system: object;
+}
 
-function actorsOf(system: ActorSystem<ActorSystemInfo>): ServerActors {
+/** By actor system, of which every workspace has its own. */
+const provided = new WeakMap<object, ServerActors>();
+
+function actorsOf(system: object): ServerActors {
   const actors = provided.get(system);
   if (actors === undefined) throw new Error('bug: this workspace was not given what its servers need');
   return actors;
 }
 
 /** Says what the servers of this workspace need from outside: once, before its actor is started. */
-export function provideServers(system: ActorSystem<ActorSystemInfo>, deps: ServerActorDeps): void {
+export function provideServers(system: object, deps: ServerActorDeps): void {
   provided.set(system, new ServerActors(deps));
 }
 
@@ -149,8 +154,8 @@ export const providedWorkspace = workspaceMachine.provide({
         }),
         pagination: fetching,
         cancellation: notifying,
-        listen: fromPromise<void, LinkRef>(({ input, system }) => actorsOf(system).link(input).listen()),
-        probe: fromPromise<void, LinkRef>(({ input, system }) => actorsOf(system).link(input).probe()),
+        listen: fromPromise(({ input, system }: OfLink) => actorsOf(system).link(input).listen()),
+        probe: fromPromise(({ input, system }: OfLink) => actorsOf(system).link(input).probe()),
       },
     }),
   },

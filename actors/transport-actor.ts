@@ -1,4 +1,4 @@
-import { type ActorSystem, type ActorSystemInfo, fromCallback } from 'xstate';
+import { fromCallback } from 'xstate';
 import type { TransportCommand, TransportFact, TransportInput } from '../machines/server-events.js';
 import { type CloseOutcome, type Failure, failure } from '../machines/vocabulary.js';
 import { CallTable, type CallTableOptions } from './call-table.js';
@@ -20,7 +20,7 @@ export interface TransportDeps {
 }
 
 /** Opens one link of one generation and reports facts about it. Decides nothing: no retry, no restart, no state. */
-export function createTransportActor(depsOf: (system: ActorSystem<ActorSystemInfo>) => TransportDeps) {
+export function createTransportActor(depsOf: (system: object) => TransportDeps) {
   return fromCallback<TransportCommand, TransportInput>(({ input, sendBack, receive, system }) => {
     const generation = new OpenGeneration(depsOf(system), input, (fact) => sendBack(fact));
     generation.start();

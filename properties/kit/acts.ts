@@ -46,8 +46,9 @@ const onServer =
     return host.attempt(`${found.handle.root} ${found.id} ${what}`, () => work(host, found, y));
   };
 
+/** What is done to a peer; `false` when it had nothing to do it with. */
 const onLink =
-  (what: string, work: (link: SimulatedHost['world']['links'][number], y: number) => boolean | void): Act =>
+  (what: string, work: (link: SimulatedHost['world']['links'][number], y: number) => unknown): Act =>
   ({ world }, x, y) => {
     const alive = world.links.slice(-24).filter(({ isOver }) => !isOver);
     const link = alive[x % Math.max(1, alive.length)];

@@ -1,11 +1,6 @@
 import { type ActName, actNames, type Choice, NUMBERS_BELOW } from './acts.js';
 import type { Random } from './random.js';
-
-/**
- * What a schedule spends its events on. `rough`: everything happens to everything. `busy`: what a host does all day, calls to
- * servers that run, many at once, while the rest of the world goes on more slowly.
- */
-export type Pace = 'rough' | 'busy';
+import type { Pace } from './setup.js';
 
 /** How often each is chosen, of about a hundred. */
 const ROUGH: Readonly<Record<ActName, number>> = {

@@ -1,10 +1,15 @@
 import type { SupervisorOptions } from '../../actors/api.js';
 import type { LayerName } from '../../machines/vocabulary.js';
-import type { Pace } from './pace.js';
 import { Random } from './random.js';
 import type { Entry } from './simulated-config.js';
 import { plainShelf, type Shelf, TOOLS } from './simulated-server.js';
 import type { Bounds } from './watched-links.js';
+
+/**
+ * What a schedule spends its events on. `rough`: everything happens to everything. `busy`: what a host does all day, calls to
+ * servers that run, many at once, while the rest of the world goes on more slowly.
+ */
+export type Pace = 'rough' | 'busy';
 
 /** What a schedule starts from; all of it follows from the seed. */
 export interface Setup {
