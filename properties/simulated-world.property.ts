@@ -14,7 +14,7 @@ describe('a supervisor in a simulated world', () => {
     const judged = new Map<InvariantId, number>();
     for (let seed = from; seed < from + count; seed += 1) {
       const result = await runSchedule({ seed });
-      expect(result.violation, inOneLine(result)).toBeNull();
+      expect(result.violation, `after ${seed - from + 1} schedules: ${inOneLine(result)}`).toBeNull();
       expect(result.events).toBeGreaterThanOrEqual(500);
       for (const [id, times] of result.counts) judged.set(id, (judged.get(id) ?? 0) + times);
     }

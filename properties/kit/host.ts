@@ -1,9 +1,10 @@
-import type { Supervisor, Workspace } from '../../actors/api.js';
+import type { Supervisor, Workspace, WorkspaceOptions } from '../../actors/api.js';
 import { SupervisorError } from '../../actors/errors.js';
 import type { LinkPort, Question } from '../../actors/ports.js';
 import type { WorkspaceRuntime } from '../../actors/workspace-runtime.js';
 import type { Connection } from './connection.js';
 import type { LedgerCall } from './ledger.js';
+import { PLUGIN } from './setup.js';
 import { TOOLS } from './simulated-server.js';
 import type { SimulatedWorld } from './world.js';
 
@@ -40,7 +41,7 @@ export class SimulatedHost {
     room.isOpening = true;
     const { trusted } = room;
     if (room.handle === null) this.world.ledger.forgetDecisions(room.root);
-    void this.supervisor.openWorkspace(room.root, trusted === undefined ? {} : { trusted }).then(
+    void this.supervisor.openWorkspace(room.root, { ...(trusted === undefined ? {} : { trusted }), ...this.#plugins() }).then(
       (handle) => this.#opened(room, handle, trusted),
       (error: unknown) => {
         room.isOpening = false;
@@ -48,6 +49,14 @@ export class SimulatedHost {
       },
     );
     return `${room.root} is opened`;
+  }
+
+  #plugins(): Pick<WorkspaceOptions, 'plugins'> {
+    const { pluginEntries } = this.world.setup;
+    if (pluginEntries.length === 0) return {};
+    return {
+      plugins: [{ name: PLUGIN, servers: Object.fromEntries(pluginEntries.map(({ id, version }) => [id, { version }])) }],
+    };
   }
 
   /** One handle is given up; the last one ends the workspace. */

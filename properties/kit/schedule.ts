@@ -31,7 +31,7 @@ export interface ScheduleResult {
 
 const EVENTS = 500;
 /** More choices than this for one schedule would mean that nothing ever happens. */
-const CHOICES_PER_EVENT_MAX = 8;
+const CHOICES_PER_EVENT_MAX = 16;
 /** After so many choices in a row that came to nothing, as no server runs that could be called, something else has to happen. */
 const IDLE_MAX = 6;
 /** Schedules that are brought to rest before they are closed. */

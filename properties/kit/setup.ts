@@ -18,6 +18,8 @@ export interface Setup {
   readonly world: 'link' | 'process';
   readonly roots: readonly string[];
   readonly userEntries: readonly Entry[];
+  /** What the host brings along in code, the same in every workspace. */
+  readonly pluginEntries: readonly Entry[];
   /** By root. */
   readonly workspaceEntries: ReadonlyMap<string, readonly Entry[]>;
   readonly overrideEntries: ReadonlyMap<string, readonly Entry[]>;
@@ -42,6 +44,11 @@ const PROCESS_SHARE = 0.1;
 /** A share of all schedules is mostly calls. */
 const BUSY_SHARE = 0.8;
 const PACE_SALT = 0x2545f491;
+/** A share of all hosts brings servers of its own. */
+const PLUGIN_SHARE = 0.2;
+const PLUGIN_SALT = 0x27d4eb2f;
+/** The layer of those. */
+export const PLUGIN = 'kit';
 
 export function setupOf(seed: number): Setup {
   const random = new Random(seed);
@@ -59,6 +66,7 @@ export function setupOf(seed: number): Setup {
     pace: new Random(seed ^ PACE_SALT).chance(BUSY_SHARE) ? 'busy' : 'rough',
     roots,
     userEntries: user.length === 0 ? [entryOf('a', 'user', random, world === 'process')] : user,
+    pluginEntries: pluginsOf(new Random(seed ^ PLUGIN_SALT), world === 'process'),
     workspaceEntries: new Map(roots.map((root) => [root, entries('workspace', 2)])),
     overrideEntries: new Map(roots.map((root) => [root, random.chance(0.3) ? entries('workspace-override', 1) : []])),
     shelves: new Map(IDS.map((id) => [id, shelfOf(random)])),
@@ -80,6 +88,11 @@ export function setupOf(seed: number): Setup {
     },
     options: { discover: random.chance(0.5), approvalTimeoutMs: random.pick([20_000, 300_000]), hardDeadlineMs, seed },
   };
+}
+
+function pluginsOf(random: Random, isProcess: boolean): readonly Entry[] {
+  if (!random.chance(PLUGIN_SHARE)) return [];
+  return [random.pick(IDS)].map((id) => entryOf(id, `plugin:${PLUGIN}`, random, isProcess));
 }
 
 export function entryOf(id: string, layer: LayerName, random: Random, isProcess: boolean): Entry {
