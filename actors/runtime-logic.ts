@@ -61,20 +61,16 @@ export function serverDepsFor(runtime: LogicSource, hooks: LogicHooks): ServerAc
   };
 }
 
-/**
- * Follows the machine of a workspace: `moved` after any change of it, then `serve` where what serves which id may have changed,
- * else `changed`.
- */
-export function hearContext(moved: (context: WorkspaceContext) => void, serve: () => void, changed: () => void) {
+/** Follows the machine of a workspace: `moved` after any change of it, then `tell` whether what serves which id may be another. */
+export function hearContext(moved: (context: WorkspaceContext) => void, tell: (isOther: boolean) => void) {
   let last: WorkspaceContext | undefined;
   return ({ context }: { readonly context: WorkspaceContext }): void => {
     // A report that only passes through the machine leaves it as it was.
     if (context === last) return;
-    const isSame = context.verdicts === last?.verdicts && context.candidates === last.candidates;
+    const isOther = context.verdicts !== last?.verdicts || context.candidates !== last.candidates;
     last = context;
     moved(context);
-    if (isSame) changed();
-    else serve();
+    tell(isOther);
   };
 }
 

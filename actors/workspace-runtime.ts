@@ -78,11 +78,7 @@ export class WorkspaceRuntime {
     this.catalogue = new Catalogue({ digest });
     this.questions = new Questions({ ask: deps.options.approve, clock, random, digest, onAnswered: this.audit.answered });
     this.waiters = new Waiters(clock, WAITING_MAX, (key) => this.#tell(key, { type: 'demand.ended' }));
-    this.#slots = new WorkspaceSlots({
-      slots: deps.slots,
-      name: deps.name,
-      send: (key, event) => this.#tell(key, event),
-    });
+    this.#slots = new WorkspaceSlots({ slots: deps.slots, name: deps.name, send: (key, event) => this.#tell(key, event) });
     this.config = new WorkspaceConfig({
       ports,
       scope,
@@ -111,10 +107,6 @@ export class WorkspaceRuntime {
       onChange: () => this.changed(),
       isEnded: () => this.isEnded,
     });
-    const servers = serverDepsFor(this, {
-      onCard: (key, card) => void this.#cards.set(key, card),
-      onApproved: (fingerprint) => memory.saveApproved(fingerprint),
-    });
     const { inspect } = deps.options;
     this.#actor = createActor(providedWorkspace, {
       input: {
@@ -131,7 +123,11 @@ export class WorkspaceRuntime {
       },
       ...(inspect === undefined ? {} : { inspect: harmlessInspector(inspect) }),
     });
-    provideServers(this.#actor.system, servers);
+    const hooks = {
+      onCard: (key: CandidateKey, card: ApprovalCard) => void this.#cards.set(key, card),
+      onApproved: (fingerprint: string) => memory.saveApproved(fingerprint),
+    };
+    provideServers(this.#actor.system, serverDepsFor(this, hooks));
     this.#listen(options.trusted !== undefined);
     this.#actor.start();
     this.#watch = ports.config.watch(scope, () => void this.reload());
@@ -264,8 +260,7 @@ export class WorkspaceRuntime {
     actor.subscribe({
       next: hearContext(
         (context) => this.audit.decided(context, isTrustGiven),
-        () => this.serving.serve(),
-        this.changed,
+        (isOther) => (isOther ? this.serving.serve() : this.changed()),
       ),
       // An observer without `error` would make a bug in a machine the host's uncaught exception.
       error: (error) => this.#log('workspace.broke', error),

@@ -8,7 +8,9 @@ const SCHEDULES = 40;
 const JUDGED_MIN = 5;
 
 describe('a supervisor in a simulated world', () => {
-  test('keeps every invariant, whatever the world does, and each of them is judged', { timeout: 300_000 }, async () => {
+  test('keeps every invariant, whatever the world does, and each of them is judged (S139 S170)', {
+    timeout: 300_000,
+  }, async () => {
     const from = inject('fcSeed') >>> 1;
     const count = fc.readConfigureGlobal().numRuns ?? SCHEDULES;
     const judged = new Map<InvariantId, number>();

@@ -109,6 +109,24 @@ describe('with every live slot held, and one more server that is kept alive', ()
   });
 });
 
+describe('a server that logs ten thousand lines to stderr', () => {
+  test('is heard once by its machine, and once more in its next life: what it says costs nothing', async () => {
+    let heard = 0;
+    const inspect = (event: unknown): void => {
+      const { type, event: news } = event as { readonly type: string; readonly event?: { readonly type: string } };
+      if (type === '@xstate.event' && news?.type === 'transport.stderr') heard += 1;
+    };
+    const { sim, workspace } = await start({ inspect });
+    for (let lines = 0; lines < 10_000; lines += 1) sim.link('files').stderr();
+    expect(heard).toBe(1);
+    workspace.server('files').restart();
+    await sim.settle();
+    expect(workspace.server('files').status()).toMatchObject({ phase: 'ready', generation: 2 });
+    for (let lines = 0; lines < 10; lines += 1) sim.link('files').stderr();
+    expect(heard).toBe(2);
+  });
+});
+
 describe('a host that does not say whether a call may pass', () => {
   const never: SupervisorOptions = { authorizeCall: () => new Promise(() => undefined) };
   test.each([

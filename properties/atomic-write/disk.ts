@@ -20,6 +20,8 @@ let made = 0;
 let log: string[] = [];
 let onCrash: () => void = () => undefined;
 let isCrashed = false;
+/** What the process holds open; its end closes them. */
+const handles = new Set<FileHandle>();
 
 /** The real file system, which goes wrong when it is told to. */
 export const Disk = {
@@ -48,6 +50,8 @@ export const Disk = {
     );
     const outcome = await Promise.race([crash, end]);
     [fault, isOn] = [null, false];
+    for (const handle of handles) await handle.close().catch(() => undefined);
+    handles.clear();
     return outcome;
   },
 };
@@ -69,13 +73,17 @@ export function faultyFs(fs: Fs): Fs {
     // What takes its own things away is not made to fail: it says nothing of it, and the next write does it again.
     rm: ((...args: Parameters<Fs['rm']>) => (isOn && isCrashed ? never() : fs.rm(...args))) as Fs['rm'],
     open: (async (...args: Parameters<Fs['open']>) => {
-      const handle = (await operate('open', () => fs.open(...args))) as FileHandle;
-      return isOn ? faultyHandle(handle) : handle;
+      const opened = await operate('open', async () => {
+        const handle = await fs.open(...args);
+        return isOn ? faultyHandle(handle) : handle;
+      });
+      return opened as FileHandle;
     }) as Fs['open'],
   } as Fs;
 }
 
 function faultyHandle(handle: FileHandle): FileHandle {
+  handles.add(handle);
   const writeFile = handle.writeFile.bind(handle);
   const sync = handle.sync.bind(handle);
   handle.writeFile = (content, options) =>
