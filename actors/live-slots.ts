@@ -27,6 +27,8 @@ export class LiveSlots {
   readonly #holders = new Map<string, { readonly holder: SlotHolder; readonly ticket: Ticket }>();
   #pool: SlotPool;
   #timer: unknown;
+  /** What is to be told once nobody is held back any more; `null` while whoever gets a slot is told at once. */
+  #held: (() => void)[] | null = null;
 
   constructor(clock: ClockPort, capacity: number = LIVE_SLOTS) {
     this.#clock = clock;
@@ -42,6 +44,21 @@ export class LiveSlots {
   resize(capacity: number): void {
     slotPool(capacity);
     this.#apply(recheck({ ...this.#pool, capacity }, this.#clock.now()));
+  }
+
+  /**
+   * Runs `work`, and tells nobody of a slot before it is done: what shuts many out, one after the other, must not let those in
+   * whose turn has not come yet.
+   */
+  heldBack(work: () => void): void {
+    const held: (() => void)[] = [];
+    this.#held = held;
+    try {
+      work();
+    } finally {
+      this.#held = null;
+      for (const tell of held) tell();
+    }
   }
 
   request(name: string, ticket: Ticket, keepAlive: boolean, holder: SlotHolder): void {
@@ -80,7 +97,13 @@ export class LiveSlots {
       );
     }
     // Whoever is told may come back with the next request before this returns: the pool is already the new one.
-    for (const { holder, ticket } of grants) this.#holders.get(holder)?.holder.granted(ticket);
-    for (const { holder, ticket } of reclaims) this.#holders.get(holder)?.holder.reclaimed(ticket);
+    for (const { holder, ticket } of grants) this.#tell(() => this.#holders.get(holder)?.holder.granted(ticket));
+    for (const { holder, ticket } of reclaims) this.#tell(() => this.#holders.get(holder)?.holder.reclaimed(ticket));
+  }
+
+  /** A holder that has left its place meanwhile knows by the ticket that it is not meant. */
+  #tell(tell: () => void): void {
+    if (this.#held === null) tell();
+    else this.#held.push(tell);
   }
 }

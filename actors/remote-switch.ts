@@ -1,4 +1,5 @@
 import { SupervisorError, toFailure } from './errors.js';
+import type { LiveSlots } from './live-slots.js';
 import type { ConfigPort } from './ports.js';
 import type { WorkspaceRuntime } from './workspace-runtime.js';
 
@@ -6,13 +7,15 @@ import type { WorkspaceRuntime } from './workspace-runtime.js';
 export class RemoteSwitch {
   readonly #config: ConfigPort;
   readonly #runtimes: ReadonlySet<WorkspaceRuntime>;
+  readonly #slots: LiveSlots;
   #word: { readonly on: boolean } | null = null;
   /** One writing after the other, so that the last word is the one that stays. */
   #writing: Promise<unknown> = Promise.resolve();
 
-  constructor(config: ConfigPort, runtimes: ReadonlySet<WorkspaceRuntime>) {
+  constructor(config: ConfigPort, runtimes: ReadonlySet<WorkspaceRuntime>, slots: LiveSlots) {
     this.#config = config;
     this.#runtimes = runtimes;
+    this.#slots = slots;
   }
 
   /** Settles when nothing is left to write. Never rejects. */
@@ -24,7 +27,10 @@ export class RemoteSwitch {
   set(on: boolean, persist: boolean): Promise<void> {
     const word = { on };
     this.#word = word;
-    for (const runtime of this.#runtimes) runtime.setRemote(on);
+    // A slot that one workspace gives up must not go to a remote server of another that has not been told yet.
+    this.#slots.heldBack(() => {
+      for (const runtime of this.#runtimes) runtime.setRemote(on);
+    });
     if (!persist) return Promise.resolve();
     const written = this.#writing.then(() => this.#write(word));
     this.#writing = written.catch(() => undefined);

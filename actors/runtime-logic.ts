@@ -1,12 +1,12 @@
 import type { CandidateKey, LinkRef } from '../machines/vocabulary.js';
-import type { ServerRef } from '../machines/workspace-machine.js';
+import type { ServerRef, WorkspaceContext } from '../machines/workspace-machine.js';
 import type { AuditTrail } from './audit-trail.js';
 import type { CallTableOptions } from './call-table.js';
 import type { CredentialGuard } from './credential-guard.js';
 import type { LinkTable } from './link-table.js';
 import type { ApprovalCard, ConfigScope } from './ports.js';
 import type { RuntimeDeps } from './runtime-deps.js';
-import { createServerLogic } from './server-actors.js';
+import type { ServerActorDeps } from './server-actors.js';
 import type { Serving } from './serving.js';
 import type { WorkspaceConfig } from './workspace-config.js';
 
@@ -34,10 +34,10 @@ export interface LogicHooks {
   readonly onApproved: (fingerprint: string) => void;
 }
 
-/** The machine of the servers of one workspace, with all it needs from outside. */
-export function serverLogicFor(runtime: LogicSource, hooks: LogicHooks) {
+/** All that the servers of one workspace need from outside. */
+export function serverDepsFor(runtime: LogicSource, hooks: LogicHooks): ServerActorDeps {
   const { ports, options, approved } = runtime.deps;
-  return createServerLogic({
+  return {
     clock: ports.clock,
     digest: ports.digest,
     link: ports.link,
@@ -58,7 +58,20 @@ export function serverLogicFor(runtime: LogicSource, hooks: LogicHooks) {
     onStart: (input, transport) => runtime.audit.started(input, transport),
     onUnfinished: (key, walk) => runtime.serving.keep(key, walk),
     callOptions: (input) => callOptionsFor(runtime, input),
-  });
+  };
+}
+
+/** Follows the machine of a workspace: `moved` after any change of it, then `tell` whether what serves which id may be another. */
+export function hearContext(moved: (context: WorkspaceContext) => void, tell: (isOther: boolean) => void) {
+  let last: WorkspaceContext | undefined;
+  return ({ context }: { readonly context: WorkspaceContext }): void => {
+    // A report that only passes through the machine leaves it as it was.
+    if (context === last) return;
+    const isOther = context.verdicts !== last?.verdicts || context.candidates !== last.candidates;
+    last = context;
+    moved(context);
+    tell(isOther);
+  };
 }
 
 /** What the table of one server's calls is bounded by, and which events of it the server's machine hears. */

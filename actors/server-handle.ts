@@ -1,3 +1,4 @@
+import { isOverdue } from '../machines/server-view.js';
 import { candidateKey, type Failure, failure, type ServerId, type Stage } from '../machines/vocabulary.js';
 import type { ServerHandle, ServerStatus, TestReport } from './api.js';
 import type { Calls } from './calls.js';
@@ -121,17 +122,17 @@ function isUnderWay({ phase, stage }: ServerStatus): boolean {
 /** Undefined while the start is under way, null when it is ready. */
 function endOf(runtime: WorkspaceRuntime, { id, phase, stage, error, layer }: ServerStatus): Failure | null | undefined {
   if (stage === 'closing') return undefined;
+  const snapshot = runtime.serverRef(candidateKey(layer, id))?.getSnapshot();
   switch (phase) {
     case 'ready':
       return null;
     case 'connecting':
-      return undefined;
+      return snapshot !== undefined && isOverdue(snapshot) ? error : undefined;
     case 'approving':
       return runtime.questions.hasChannel ? undefined : noChannel(id);
     case 'idle':
     case 'backoff':
     case 'failed': {
-      const snapshot = runtime.serverRef(candidateKey(layer, id))?.getSnapshot();
       const readiness = snapshot === undefined ? null : readinessOf(snapshot, undefined, runtime.questions.hasChannel);
       return error ?? (readiness?.state === 'refused' ? readiness.failure : failure('NOT_READY', `"${id}" is not running`));
     }

@@ -1,7 +1,7 @@
 import type { ListWalk } from '../machines/list-walk.js';
 import { hasQuestion, type ServerContext } from '../machines/server-context.js';
 import type { ServerReport } from '../machines/server-events.js';
-import { phaseOf, type ServerSnapshot, stageOf } from '../machines/server-view.js';
+import { isOverdue, phaseOf, type ServerSnapshot, stageOf } from '../machines/server-view.js';
 import { type CandidateKey, LIST_KINDS, type ServerId } from '../machines/vocabulary.js';
 import type { ServerRef } from '../machines/workspace-machine.js';
 import type { Catalogue } from './catalogue.js';
@@ -62,7 +62,7 @@ export class Serving {
     });
   }
 
-  /** None is queued, connecting, in its first listing or closing. */
+  /** None is queued, connecting, in its first listing or closing; who has said that there is no slot for it is none of them. */
   get isSettled(): boolean {
     return this.#moving.size === 0;
   }
@@ -79,8 +79,17 @@ export class Serving {
     // The last word of an actor that has left is not how its successor stands.
     const isCurrent = (): boolean => this.#deps.serverRef(key) === ref;
     // The workspace machine hears of an actor that fails; here it only must not become an uncaught exception.
-    ref.subscribe({ next: (snapshot) => isCurrent() && this.#moved(key, snapshot), error: () => undefined });
-    this.#moved(key, ref.getSnapshot());
+    let last = ref.getSnapshot();
+    ref.subscribe({
+      next: (snapshot) => {
+        // An event that meant nothing to the server is no news of it.
+        if (snapshot === last || !isCurrent()) return;
+        last = snapshot;
+        this.#moved(key, snapshot);
+      },
+      error: () => undefined,
+    });
+    this.#moved(key, last);
   }
 
   /** Whoever waits for this server hears how it stands. */
@@ -169,7 +178,7 @@ export class Serving {
   #moved(key: CandidateKey, snapshot: ServerSnapshot): void {
     if (this.#deps.isEnded()) return;
     const phase = phaseOf(snapshot);
-    if (phase === 'connecting' || stageOf(snapshot) === 'closing') this.#moving.add(key);
+    if ((phase === 'connecting' && !isOverdue(snapshot)) || stageOf(snapshot) === 'closing') this.#moving.add(key);
     else this.#moving.delete(key);
     if (phase !== 'backoff') this.backoffSinceMs.delete(key);
     else if (!this.backoffSinceMs.has(key)) this.backoffSinceMs.set(key, this.#deps.ports.clock.epoch());

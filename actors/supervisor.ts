@@ -80,7 +80,7 @@ class CoreSupervisor {
     this.#ports = ports;
     this.#pool = pool;
     this.#options = options;
-    this.#remote = new RemoteSwitch(ports.config, this.#runtimes);
+    this.#remote = new RemoteSwitch(ports.config, this.#runtimes, this.#pool.slots);
     for (const fingerprint of options.approvedFingerprints ?? []) pool.approved.add(fingerprint);
   }
 

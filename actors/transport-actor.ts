@@ -20,9 +20,9 @@ export interface TransportDeps {
 }
 
 /** Opens one link of one generation and reports facts about it. Decides nothing: no retry, no restart, no state. */
-export function createTransportActor(deps: TransportDeps) {
-  return fromCallback<TransportCommand, TransportInput>(({ input, sendBack, receive }) => {
-    const generation = new OpenGeneration(deps, input, (fact) => sendBack(fact));
+export function createTransportActor(depsOf: (system: object) => TransportDeps) {
+  return fromCallback<TransportCommand, TransportInput>(({ input, sendBack, receive, system }) => {
+    const generation = new OpenGeneration(depsOf(system), input, (fact) => sendBack(fact));
     generation.start();
     receive(({ failure: ending }) => generation.close(ending));
     return () => generation.abandon();
@@ -35,6 +35,7 @@ class OpenGeneration {
   readonly #report: (fact: TransportFact) => void;
   #live: LiveLink | undefined;
   #isHandshaking = false;
+  #hasSpoken = false;
   #isLost = false;
   #isClosing = false;
   /** The machine has left: nobody listens any more. */
@@ -93,12 +94,19 @@ class OpenGeneration {
         opened: ({ pid }) => soon(() => this.#opened(pid)),
         lost: (problem, death) => soon(() => this.#lose(problem, death)),
         listChanged: (kind) => this.#report({ type: 'list.changed', generation, kind }),
-        stderr: () => this.#report({ type: 'transport.stderr', generation }),
+        stderr: () => this.#noteStderr(),
       },
       { clientInfo, configHash },
     );
     this.#live = { generation, link, calls: new CallTable(link, clock, this.#deps.callOptions(this.#input)) };
     links.put(this.#input.key, this.#live);
+  }
+
+  /** Once is enough: a server that logs much must not keep its machine busy. */
+  #noteStderr(): void {
+    if (this.#hasSpoken) return;
+    this.#hasSpoken = true;
+    this.#report({ type: 'transport.stderr', generation: this.#input.generation });
   }
 
   #opened(pid: number | null): void {

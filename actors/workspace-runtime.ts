@@ -1,9 +1,10 @@
 import { Subject } from 'rxjs';
 import { createActor } from 'xstate';
 import { type Candidate, switchKey } from '../machines/candidates.js';
+import type { ServerEvent } from '../machines/server-events.js';
 import type { ServerSnapshot } from '../machines/server-view.js';
 import { type CandidateKey, candidateKey, type Failure, failure, type ServerId } from '../machines/vocabulary.js';
-import { type ServerRef, workspaceMachine } from '../machines/workspace-machine.js';
+import type { ServerRef } from '../machines/workspace-machine.js';
 import type { WorkspaceOptions } from './api.js';
 import type { AuditTrail } from './audit-trail.js';
 import { Catalogue } from './catalogue.js';
@@ -16,8 +17,9 @@ import { LinkTable } from './link-table.js';
 import type { ApprovalCard, ConfigScope } from './ports.js';
 import { Questions } from './questions.js';
 import type { RuntimeDeps } from './runtime-deps.js';
-import { serverLogicFor, WAITING_MAX } from './runtime-logic.js';
+import { hearContext, serverDepsFor, WAITING_MAX } from './runtime-logic.js';
 import { candidateFor, shownBy } from './served-candidates.js';
+import { providedWorkspace, provideServers } from './server-actors.js';
 import { ServerApprovals } from './server-approvals.js';
 import { Serving } from './serving.js';
 import { Waiters } from './waiters.js';
@@ -75,12 +77,8 @@ export class WorkspaceRuntime {
     ({ grants: this.grants, audit: this.audit } = recordsFor(this));
     this.catalogue = new Catalogue({ digest });
     this.questions = new Questions({ ask: deps.options.approve, clock, random, digest, onAnswered: this.audit.answered });
-    this.waiters = new Waiters(ports.clock, WAITING_MAX, (key) => this.serverRef(key)?.send({ type: 'demand.ended' }));
-    this.#slots = new WorkspaceSlots({
-      slots: deps.slots,
-      name: deps.name,
-      send: (key, event) => this.serverRef(key)?.send(event),
-    });
+    this.waiters = new Waiters(clock, WAITING_MAX, (key) => this.#tell(key, { type: 'demand.ended' }));
+    this.#slots = new WorkspaceSlots({ slots: deps.slots, name: deps.name, send: (key, event) => this.#tell(key, event) });
     this.config = new WorkspaceConfig({
       ports,
       scope,
@@ -109,12 +107,8 @@ export class WorkspaceRuntime {
       onChange: () => this.changed(),
       isEnded: () => this.isEnded,
     });
-    const logic = serverLogicFor(this, {
-      onCard: (key, card) => void this.#cards.set(key, card),
-      onApproved: (fingerprint) => memory.saveApproved(fingerprint),
-    });
     const { inspect } = deps.options;
-    this.#actor = createActor(workspaceMachine.provide({ actors: { server: logic } }), {
+    this.#actor = createActor(providedWorkspace, {
       input: {
         root,
         trusted: this.#trusted,
@@ -129,6 +123,11 @@ export class WorkspaceRuntime {
       },
       ...(inspect === undefined ? {} : { inspect: harmlessInspector(inspect) }),
     });
+    const hooks = {
+      onCard: (key: CandidateKey, card: ApprovalCard) => void this.#cards.set(key, card),
+      onApproved: (fingerprint: string) => memory.saveApproved(fingerprint),
+    };
+    provideServers(this.#actor.system, serverDepsFor(this, hooks));
     this.#listen(options.trusted !== undefined);
     this.#actor.start();
     this.#watch = ports.config.watch(scope, () => void this.reload());
@@ -237,6 +236,12 @@ export class WorkspaceRuntime {
     if (!this.isEnded) this.changes.next();
   };
 
+  /** Its actor may have ended a moment ago, and be taken out of the machine's context only with the next event. */
+  #tell(key: CandidateKey, event: ServerEvent): void {
+    const ref = this.serverRef(key);
+    if (ref?.getSnapshot().status === 'active') ref.send(event);
+  }
+
   #setTrusted(trusted: boolean): void {
     this.#trusted = trusted;
     this.#actor.send({ type: 'trust.changed', trusted });
@@ -252,16 +257,11 @@ export class WorkspaceRuntime {
       cardOf: (key) => this.#cards.get(key),
       serverRef: (key) => this.serverRef(key),
     });
-    let weighed: unknown;
     actor.subscribe({
-      next: ({ context }) => {
-        const { verdicts } = context;
-        this.audit.decided(context, isTrustGiven);
-        // Gates that were weighed again may have changed what serves which id.
-        if (verdicts !== weighed) this.serving.serve();
-        else this.changed();
-        weighed = verdicts;
-      },
+      next: hearContext(
+        (context) => this.audit.decided(context, isTrustGiven),
+        (isOther) => (isOther ? this.serving.serve() : this.changed()),
+      ),
       // An observer without `error` would make a bug in a machine the host's uncaught exception.
       error: (error) => this.#log('workspace.broke', error),
     });

@@ -54,7 +54,6 @@ export function serverStatus(runtime: WorkspaceRuntime, id: ServerId): ServerSta
   const { layer, transport } = candidate;
   // The machine of a one-shot command takes every server for a lazy one; what is configured is what is shown.
   const definition = runtime.config.definitionOf(key);
-  const lifecycle = definition?.lifecycle ?? candidate.lifecycle;
   const basics = {
     id,
     layer,
@@ -62,17 +61,29 @@ export function serverStatus(runtime: WorkspaceRuntime, id: ServerId): ServerSta
     shadowed: shadowedBy(runtime.context, candidate),
     transport,
     origin: candidate.origin ?? null,
-    lifecycle,
+    lifecycle: definition?.lifecycle ?? candidate.lifecycle,
     enabled: isSwitchedOn(candidate, runtime.context),
   };
-  return snapshot === undefined ? { ...basics, ...brokenStatus(id) } : { ...basics, ...liveStatus(runtime, key, snapshot) };
+  return snapshot === undefined ? { ...basics, ...brokenStatus(id) } : liveStatus(runtime, key, snapshot, basics);
 }
 
-function liveStatus(runtime: WorkspaceRuntime, key: CandidateKey, snapshot: ServerSnapshot) {
+type Basics = Pick<ServerStatus, 'id' | 'layer' | 'file' | 'shadowed' | 'transport' | 'origin' | 'lifecycle' | 'enabled'>;
+
+/** Named one by one: a status is made often, and an object put together from others costs several times as much. */
+function liveStatus(runtime: WorkspaceRuntime, key: CandidateKey, snapshot: ServerSnapshot, basics: Basics): ServerStatus {
   const { context } = snapshot;
   const phase = phaseOf(snapshot);
   const isIdle = phase === 'idle';
+  const { tools, resources, resourceTemplates, prompts } = listsOf(runtime, context);
   return {
+    id: basics.id,
+    layer: basics.layer,
+    file: basics.file,
+    shadowed: basics.shadowed,
+    transport: basics.transport,
+    origin: basics.origin,
+    lifecycle: basics.lifecycle,
+    enabled: basics.enabled,
     phase,
     blockedBy: isIdle ? (context.shut?.gate ?? context.blockedBy) : null,
     fingerprint: context.fingerprint,
@@ -81,7 +92,10 @@ function liveStatus(runtime: WorkspaceRuntime, key: CandidateKey, snapshot: Serv
     era: context.handshake?.era ?? null,
     protocolVersion: context.handshake?.protocolVersion ?? null,
     serverInfo: context.handshake?.serverInfo ?? null,
-    ...listsOf(runtime, context),
+    tools,
+    resources,
+    resourceTemplates,
+    prompts,
     stage: stageOf(snapshot),
     error: errorOf(runtime, context, phase),
     retryAtMs: retryAtMs(runtime, key, context, phase),

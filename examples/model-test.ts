@@ -44,7 +44,7 @@ export async function modelTest(seed: number, hostCode: HostCode = askTwice): Pr
       };
       asked.push(hostCode(counted, 'mcp__a__free'));
     }
-    await simulation.choose(drawChoice(random));
+    await simulation.choose(drawChoice(random, simulation.world.setup.pace));
   }
   await simulation.settle();
   await simulation.close();

@@ -1,6 +1,21 @@
+import type { ServerContext } from './server-context.js';
 import { server } from './server-setup.js';
 import { thrownText } from './thrown.js';
 import { failure } from './vocabulary.js';
+
+/** Nobody waits in silence: who gets no slot in time says so. */
+const slotless = [
+  {
+    type: 'blame',
+    params: ({ context: { profile } }: { readonly context: ServerContext }) =>
+      failure(
+        'NOT_READY',
+        `"${profile.id}" got no live slot within ${profile.initTimeoutMs} ms`,
+        'other servers hold them all; raise "limits.live" in the user file',
+      ),
+  },
+  'unwant',
+] as const;
 
 /** No transport and no slot: every state here may be left, or stayed in, at no cost. */
 export const down = server.createStateConfig({
@@ -149,23 +164,18 @@ export const down = server.createStateConfig({
         'slot.granted': { guard: { type: 'isTicket', params: ({ event }) => event.ticket }, target: '#mcp-server.up' },
         'demand.ended': [{ guard: 'isUnwanted', target: 'idle', actions: 'endWaiting' }, { actions: 'endWaiting' }],
       },
-      after: {
-        initTimeout: {
-          guard: 'isUnhurried',
-          target: 'idle',
-          actions: [
-            {
-              type: 'blame',
-              params: ({ context }) =>
-                failure(
-                  'NOT_READY',
-                  `"${context.profile.id}" got no live slot within ${context.profile.initTimeoutMs} ms`,
-                  'other servers hold them all; raise "limits.live" in the user file',
-                ),
-            },
-            'unwant',
-          ],
+      initial: 'inTime',
+      states: {
+        inTime: {
+          after: {
+            initTimeout: [
+              { guard: 'isUnhurried', target: '#mcp-server.down.idle', actions: slotless },
+              { target: 'overdue', actions: [...slotless, 'wantIfKept'] },
+            ],
+          },
         },
+        // It keeps its place: who is kept alive, or has calls that wait in a time of their own, takes a slot whenever there is one.
+        overdue: {},
       },
     },
 

@@ -23,6 +23,9 @@ const AFTER_CRASH = { gate: 'idle', failed: 'failed', backoff: 'backoff', idle: 
   Phase
 >;
 
+/** It waits for a slot longer than it has to start, and has said so: where all slots are kept the wait need not end. */
+export const isOverdue = (snapshot: ServerSnapshot): boolean => snapshot.matches({ down: { queued: 'overdue' } });
+
 /** Where a server is on its way; null while it rests. */
 export function stageOf(snapshot: ServerSnapshot): Stage | null {
   return STAGES.find(([state]) => snapshot.matches(state))?.[1] ?? null;

@@ -73,6 +73,16 @@ const shutOf = (verdict: CandidateVerdict | undefined): ShutGate => verdict?.shu
 
 const isSameGate = (a: ShutGate, b: ShutGate): boolean => a?.gate === b?.gate && a?.failure.message === b?.failure.message;
 
+/** Weighed again with the same outcome, as nearly always. */
+function isSameVerdicts(now: WorkspaceContext['verdicts'], before: WorkspaceContext['verdicts']): boolean {
+  if (now.size !== before.size) return false;
+  for (const [key, { shut, isEffective }] of now) {
+    const known = before.get(key);
+    if (known === undefined || known.isEffective !== isEffective || !isSameGate(known.shut, shut)) return false;
+  }
+  return true;
+}
+
 const brokenKey = ({ event }: { readonly event: ErrorActorEvent }): CandidateKey => event.actorId as CandidateKey;
 
 const workspace = setup({
@@ -90,6 +100,7 @@ const workspace = setup({
       event.type === 'approval.known' &&
       context.verdicts.get(event.key)?.needsApproval === true &&
       (context.approved[event.key] === true) !== event.approved,
+    changesRemote: ({ context, event }) => event.type === 'remote.changed' && event.enabled !== context.remoteEnabled,
     isEmpty: ({ context }) => Object.keys(context.servers).length === 0,
   },
   actions: {
@@ -140,6 +151,7 @@ const workspace = setup({
     // Tells each server its first shut gate, if that is another one than before: what did not change is not disturbed.
     weighGates: enqueueActions(({ context, enqueue }) => {
       const verdicts = decideCandidates(context.candidates, factsOf(context));
+      if (isSameVerdicts(verdicts, context.verdicts)) return;
       enqueue.assign({ verdicts });
       for (const [key, verdict] of verdicts) {
         const ref = context.servers[key];
@@ -212,7 +224,7 @@ export const workspaceMachine = workspace.createMachine({
   type: 'parallel',
   on: {
     'approval.known': { guard: 'changesApproval', actions: ['setApproval', 'weighGates', 'tell'] },
-    'remote.changed': { actions: ['setRemote', 'weighGates'] },
+    'remote.changed': { guard: 'changesRemote', actions: ['setRemote', 'weighGates'] },
     'switch.changed': { actions: ['setSwitch', 'weighGates'] },
     'slot.wanted': { actions: 'tell' },
     'slot.released': { actions: 'tell' },

@@ -26,12 +26,16 @@ export interface Tally {
 
 /** Failures that are shrunk; the others are only told, as they are mostly the same one. */
 const SHRUNK_MAX = 3;
+/** Most errors here are answers to calls, thousands of them, and nobody reads where they were made. */
+const STACK_LINES = 0;
+const STACK_LINES_OF_A_FAILURE = 10;
 
 async function work({ from, to, step }: Share, tell: (news: Failing | Tally) => void): Promise<void> {
   let [schedules, events, failures] = [0, 0, 0];
   let fewestEvents = Number.POSITIVE_INFINITY;
   for (let seed = from; seed < to; seed += step) {
-    const result = await runSchedule({ seed });
+    Error.stackTraceLimit = STACK_LINES;
+    let result = await runSchedule({ seed });
     schedules += 1;
     events += result.events;
     if (result.violation === null) {
@@ -39,6 +43,8 @@ async function work({ from, to, step }: Share, tell: (news: Failing | Tally) => 
       continue;
     }
     failures += 1;
+    Error.stackTraceLimit = STACK_LINES_OF_A_FAILURE;
+    result = await runSchedule({ seed });
     const small = failures <= SHRUNK_MAX ? await shrink(result) : result;
     tell({ seed, line: inOneLine(result), scenario: scenarioText(inOneLine(small), small) });
   }

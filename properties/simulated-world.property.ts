@@ -8,13 +8,15 @@ const SCHEDULES = 40;
 const JUDGED_MIN = 5;
 
 describe('a supervisor in a simulated world', () => {
-  test('keeps every invariant, whatever the world does, and each of them is judged', { timeout: 300_000 }, async () => {
+  test('keeps every invariant, whatever the world does, and each of them is judged (S139 S170)', {
+    timeout: 300_000,
+  }, async () => {
     const from = inject('fcSeed') >>> 1;
     const count = fc.readConfigureGlobal().numRuns ?? SCHEDULES;
     const judged = new Map<InvariantId, number>();
     for (let seed = from; seed < from + count; seed += 1) {
       const result = await runSchedule({ seed });
-      expect(result.violation, inOneLine(result)).toBeNull();
+      expect(result.violation, `after ${seed - from + 1} schedules: ${inOneLine(result)}`).toBeNull();
       expect(result.events).toBeGreaterThanOrEqual(500);
       for (const [id, times] of result.counts) judged.set(id, (judged.get(id) ?? 0) + times);
     }

@@ -66,6 +66,67 @@ describe('with every live slot held by a server that is kept alive', () => {
   });
 });
 
+describe('with every live slot held, and one more server that is kept alive', () => {
+  async function queue() {
+    const sim = new Simulation();
+    const [first, second] = ['first', 'second'].map((id) => server(id, { lifecycle: 'keep-alive', initTimeoutMs: 1_000 }));
+    sim.layers = [layer('user', [first, second] as ServerDefinition[], { limits: { live: 1 } })];
+    const opened = await sim.open({ discover: true });
+    await sim.run(100);
+    expect(sim.openLinks.map(({ server: id }) => id)).toEqual(['first']);
+    return { sim, ...opened };
+  }
+
+  test('connecting all and a test of it end once its time to start is over: it says NOT_READY and stays in the queue', async () => {
+    const { sim, workspace } = await queue();
+    const connecting = outcomeOf(workspace.connectAll());
+    await sim.run(899);
+    expect(connecting.state).toBe('open');
+    await sim.run(1);
+    expect(connecting.state).toBe('ok');
+    const { servers } = workspace.status();
+    expect(servers.map(({ phase, stage, error }) => [phase, stage, error?.code ?? null])).toEqual([
+      ['ready', null, null],
+      ['connecting', 'slot', 'NOT_READY'],
+    ]);
+    const testing = workspace.server('second').test();
+    await sim.run(1_000);
+    await expect(testing).resolves.toMatchObject({ ok: false, error: { code: 'NOT_READY' } });
+  });
+
+  test('it takes the slot whenever there is one, also for a call that waits in a longer time of its own', async () => {
+    const { sim, workspace } = await queue();
+    const call = outcomeOf(workspace.call('mcp__second__echo', {}, { timeoutMs: 10_000 }));
+    await sim.run(5_000);
+    expect(call.state).toBe('open');
+    await workspace.server('first').disable();
+    await sim.run(100);
+    expect(sim.openLinks.map(({ server: id }) => id)).toEqual(['second']);
+    expect(workspace.status().servers.map(({ phase, error }) => [phase, error?.code ?? null])).toEqual([
+      ['idle', 'DISABLED'],
+      ['ready', null],
+    ]);
+  });
+});
+
+describe('a server that logs ten thousand lines to stderr', () => {
+  test('is heard once by its machine, and once more in its next life: what it says costs nothing', async () => {
+    let heard = 0;
+    const inspect = (event: unknown): void => {
+      const { type, event: news } = event as { readonly type: string; readonly event?: { readonly type: string } };
+      if (type === '@xstate.event' && news?.type === 'transport.stderr') heard += 1;
+    };
+    const { sim, workspace } = await start({ inspect });
+    for (let lines = 0; lines < 10_000; lines += 1) sim.link('files').stderr();
+    expect(heard).toBe(1);
+    workspace.server('files').restart();
+    await sim.settle();
+    expect(workspace.server('files').status()).toMatchObject({ phase: 'ready', generation: 2 });
+    for (let lines = 0; lines < 10; lines += 1) sim.link('files').stderr();
+    expect(heard).toBe(2);
+  });
+});
+
 describe('a host that does not say whether a call may pass', () => {
   const never: SupervisorOptions = { authorizeCall: () => new Promise(() => undefined) };
   test.each([

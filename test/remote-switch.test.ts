@@ -55,6 +55,35 @@ describe('with remote servers off, a configured one', () => {
   });
 });
 
+describe('remote servers of two workspaces with one slot between them', () => {
+  test('are all shut out before anybody gets the slot that one of them gives up', async () => {
+    const sim = simulation(true);
+    const other = server('other', { transport: 'http', url, isRemote: true });
+    const mine = server('mine', { transport: 'http', url, isRemote: true });
+    sim.layers = [layer('user', [other], { remoteEnabled: true, limits: { live: 1 } }), layer('workspace', [mine])];
+    const { vet } = sim.ports.vet;
+    let looks = 0;
+    // What was approved and is called is looked at once more as it starts; that third look does not end: it holds the slot and has no link.
+    const held = (...of: Parameters<typeof vet>) =>
+      of[0].id === 'mine' && (looks += 1) > 2 ? new Promise<never>(() => undefined) : vet(...of);
+    const supervisor = sim.supervisor({ approve: () => Promise.resolve('approve') }, { vet: { vet: held } });
+    const one = await supervisor.openWorkspace('/one', { trusted: true, enable: ['mine'] });
+    const two = await supervisor.openWorkspace('/two', { trusted: false });
+    await Promise.all([one.loaded, two.loaded]);
+    const first = outcomeOf(one.call('mcp__mine__echo', {}, { byPerson: true }));
+    await sim.settle();
+    const second = outcomeOf(two.call('mcp__other__echo', {}, { byPerson: true }));
+    await sim.settle();
+    expect([one.server('mine').status().stage, two.server('other').status().stage]).toEqual(['transport', 'slot']);
+    void supervisor.setRemote(false);
+    await sim.settle();
+    expect([first.state, second.state]).toEqual(['REMOTE_OFF', 'REMOTE_OFF']);
+    expect(sim.links).toEqual([]);
+    await supervisor.close();
+    expect(sim.remains()).toEqual([]);
+  });
+});
+
 describe('the host’s word', () => {
   test('outranks the file for this run, in workspaces that are opened later too', async () => {
     const sim = simulation();

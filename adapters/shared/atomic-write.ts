@@ -1,5 +1,18 @@
 import { constants } from 'node:fs';
-import { access, type FileHandle, mkdir, mkdtemp, open, readFile, realpath, rename, rm, stat } from 'node:fs/promises';
+import {
+  access,
+  type FileHandle,
+  lstat,
+  mkdir,
+  mkdtemp,
+  open,
+  readdir,
+  readFile,
+  realpath,
+  rename,
+  rm,
+  stat,
+} from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join, relative, sep } from 'node:path';
 
 export interface AtomicWrite {
@@ -19,6 +32,12 @@ export class OutsideError extends Error {
   override readonly name = 'OutsideError';
 }
 
+/** No write takes so long: who began one then is gone. */
+const ABANDONED_AFTER_MS = 3_600_000;
+/** How many characters `mkdtemp` makes up. */
+const MKDTEMP_CHARS = 6;
+const TEMPORARY = 'new';
+
 const NEW_FILE = { mode: 0o600, uid: null, gid: null } as const;
 
 interface Owner {
@@ -28,9 +47,10 @@ interface Owner {
 }
 
 /**
- * Replaces a file whole: whoever reads it finds the old content or the new, also after a crash. Mode and owner stay; a new
- * file is 0600, and a directory that has to be made is 0700. Resolves with false, having changed nothing, when the file is
- * no longer what was `expected`. Rejects with the system's error when it cannot be written; then it is as it was.
+ * Replaces a file whole: whoever reads it finds the old content or the new, also after a crash; what a crash leaves behind the
+ * next write takes away. Mode and owner stay; a new file is 0600, and a directory that has to be made is 0700. Resolves with
+ * false, having changed nothing, when the file is no longer what was `expected`. Rejects with the system's error when it cannot
+ * be written; then it is as it was.
  */
 export async function writeAtomically({ file, content, expected, within, ownerOnly = false }: AtomicWrite): Promise<boolean> {
   if (expected === null) await mkdir(dirname(file), { recursive: true, mode: 0o700 });
@@ -39,8 +59,10 @@ export async function writeAtomically({ file, content, expected, within, ownerOn
   const dir = dirname(target);
   const owner = expected === null ? NEW_FILE : await ownerOf(target, ownerOnly ? 0o700 : 0o7777);
   // A directory of our own beside it: nobody can have put anything under the new file's name.
-  const home = await mkdtemp(join(dir, `.${basename(target)}-`));
-  const temporary = join(home, 'new');
+  const prefix = `.${basename(target)}-`;
+  await sweep(dir, prefix);
+  const home = await mkdtemp(join(dir, prefix));
+  const temporary = join(home, TEMPORARY);
   try {
     await writeNew(temporary, content, owner);
     // As late as can be: whoever writes between this look and the next line is overtaken.
@@ -57,6 +79,23 @@ export async function writeAtomically({ file, content, expected, within, ownerOn
 export function isInside(dir: string, path: string): boolean {
   const way = relative(dir, path);
   return way !== '..' && !way.startsWith(`..${sep}`) && !isAbsolute(way);
+}
+
+/** What processes that died in the middle of a write have left; a directory that another may be writing in is kept. */
+async function sweep(dir: string, prefix: string): Promise<void> {
+  try {
+    for (const name of await readdir(dir)) {
+      if (!name.startsWith(prefix) || name.length !== prefix.length + MKDTEMP_CHARS) continue;
+      const path = join(dir, name);
+      const facts = await lstat(path);
+      if (!facts.isDirectory() || Date.now() - facts.mtimeMs <= ABANDONED_AFTER_MS) continue;
+      // Whatever holds anything else is none of ours.
+      const isOurs = (await readdir(path)).every((held) => held === TEMPORARY);
+      if (isOurs) await rm(path, { recursive: true, force: true });
+    }
+  } catch {
+    // Nothing depends on it, and the next write tries again.
+  }
 }
 
 async function targetOf(file: string): Promise<string> {

@@ -46,13 +46,13 @@ const onServer =
     return host.attempt(`${found.handle.root} ${found.id} ${what}`, () => work(host, found, y));
   };
 
+/** What is done to a peer; `false` when it had nothing to do it with. */
 const onLink =
-  (what: string, work: (link: SimulatedHost['world']['links'][number], y: number) => void): Act =>
+  (what: string, work: (link: SimulatedHost['world']['links'][number], y: number) => unknown): Act =>
   ({ world }, x, y) => {
     const alive = world.links.slice(-24).filter(({ isOver }) => !isOver);
     const link = alive[x % Math.max(1, alive.length)];
-    if (link === undefined) return null;
-    work(link, y);
+    if (link === undefined || work(link, y) === false) return null;
     return `${link.name} ${what}`;
   };
 
@@ -70,6 +70,9 @@ const acts = {
     return 'time passes';
   },
   call: (host, x, y) => host.call(roomOf(host, x >> 8), x, y),
+  use: (host, x, y) => host.use(roomOf(host, x >> 8), x, y),
+  progress: onLink('makes progress', (link, y) => link.progress(y)),
+  repeat: onLink('repeats its last answer', (link) => link.repeat()),
   abort: ({ world }, x) => {
     const open = [...world.ledger.open].filter(({ abort }) => abort?.signal.aborted === false);
     const call = open[x % Math.max(1, open.length)];
@@ -197,50 +200,7 @@ const acts = {
 
 export type ActName = keyof typeof acts;
 
-/** How often each is chosen, of about a hundred. */
-const WEIGHTS: Readonly<Record<ActName, number>> = {
-  deliver: 40,
-  tick: 12,
-  call: 26,
-  abort: 1.5,
-  endSession: 0.3,
-  answer: 4,
-  answerByNonce: 1,
-  gateway: 0.5,
-  die: 0.8,
-  announce: 1.2,
-  stderr: 0.2,
-  endStreams: 0.5,
-  ghost: 1.5,
-  restart: 0.2,
-  test: 0.2,
-  enable: 0.8,
-  disable: 0.2,
-  remove: 0.05,
-  look: 0.3,
-  trust: 0.25,
-  remote: 0.25,
-  edit: 0.7,
-  contents: 0.3,
-  edition: 0.15,
-  reload: 0.3,
-  connectAll: 0.5,
-  elsewhere: 0.2,
-  disk: 0.2,
-  jump: 0.2,
-  open: 1.5,
-  close: 0.12,
-};
-
 export const actNames = Object.keys(acts) as readonly ActName[];
-const TOTAL = actNames.reduce((sum, name) => sum + WEIGHTS[name], 0);
-
-export function drawChoice(random: Random): Choice {
-  let left = random.next() * TOTAL;
-  const act = actNames.find((name) => (left -= WEIGHTS[name]) <= 0) ?? 'deliver';
-  return { act, x: random.below(NUMBERS_BELOW), y: random.below(NUMBERS_BELOW) };
-}
-
 /** Does it; returns what was done, or null when there was nothing to do it to. */
 export const perform = (host: SimulatedHost, { act, x, y }: Choice): string | null => acts[act](host, x, y);
 

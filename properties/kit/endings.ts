@@ -5,6 +5,9 @@ import { GOOD_LUCK } from './in-flight.js';
 
 type Step = (work: () => string | null) => Promise<boolean>;
 
+/** Hosts that give what is in flight some time when they close. */
+const DRAINED_SHARE = 0.3;
+const DRAIN_MS = 5_000;
 /** No way to rest is longer, however many servers take turns at one slot. */
 const STEPS_MAX = 3_000;
 
@@ -27,7 +30,7 @@ export async function bringToRest(host: SimulatedHost, step: Step): Promise<void
       return `${root} connects all, in peace`;
     });
   }
-  const isOver = (): boolean => (pending === 0 || isStuckBehindKept(host)) && ledger.open.size === 0 && moving(host).length === 0;
+  const isOver = (): boolean => pending === 0 && ledger.open.size === 0 && moving(host).length === 0;
   await steps(host, step, isOver);
   checks.holds('liveness', isOver(), () => {
     const where = moving(host).map(({ id, phase, stage }) => `${id} ${phase} ${String(stage)}`);
@@ -41,16 +44,20 @@ export async function closeAll(host: SimulatedHost, step: Step): Promise<void> {
   const { world } = host;
   const { checks, ledger } = world;
   const close = { state: 'closing' };
+  const drainMs = world.dice('drain') < DRAINED_SHARE ? DRAIN_MS : 0;
+  const closeByMs = world.clock.now() + drainMs;
   await step(() => {
-    void host.supervisor.close().then(
+    void host.supervisor.close({ drainMs }).then(
       () => (close.state = 'closed'),
       () => (close.state = 'failed'),
     );
-    return 'the supervisor is closed';
+    return `the supervisor is closed${drainMs > 0 ? ', what is in flight is waited for' : ''}`;
   });
-  checks.holds('settles-once', ledger.open.size === 0, () => `${ledger.open.size} calls outlived the start of close()`);
+  const isInTime = (): boolean => ledger.open.size === 0 || (close.state === 'closing' && world.clock.now() < closeByMs);
+  checks.holds('settles-once', isInTime(), () => `${ledger.open.size} calls outlived the start of close()`);
   const isOver = (): boolean => close.state !== 'closing';
-  await steps(host, step, isOver);
+  await steps(host, step, () => isOver() || !isInTime());
+  checks.holds('settles-once', isInTime(), () => `${ledger.open.size} calls outlived the time that close() gave them`);
   checks.holds('close-ends', close.state === 'closed', () => `close() is ${close.state}`);
   await step(() => 'the end');
   const { connections } = ledger;
@@ -85,21 +92,13 @@ async function steps({ world }: SimulatedHost, step: Step, isOver: () => boolean
   }
 }
 
-/** Servers on their way somewhere. One that has to wait for a slot while kept ones hold them all has arrived. */
+/** Servers on their way somewhere. One that has said that there is no slot for it has arrived. */
 function moving(host: SimulatedHost): readonly ServerStatus[] {
-  const isStuck = isStuckBehindKept(host);
-  return statuses(host).filter(({ phase, stage }) => {
-    if (stage === 'slot' && isStuck) return false;
+  return statuses(host).filter(({ phase, stage, error }) => {
+    if (stage === 'slot') return error?.code !== 'NOT_READY';
     if (phase === 'approving') return host.world.setup.hasChannel;
     return phase === 'connecting' || phase === 'backoff' || stage === 'closing';
   });
-}
-
-/** Servers that are kept alive hold every slot for good, and one more of them waits: the configuration warns of that. */
-function isStuckBehindKept(host: SimulatedHost): boolean {
-  const { leases } = host.world.pool.slots.pool;
-  const isWaiting = statuses(host).some(({ stage, lifecycle }) => stage === 'slot' && lifecycle === 'keep-alive');
-  return isWaiting && leases.length > 0 && leases.every(({ keepAlive }) => keepAlive);
 }
 
 const statuses = ({ rooms }: SimulatedHost): readonly ServerStatus[] =>

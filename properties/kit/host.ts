@@ -1,8 +1,10 @@
-import type { Supervisor, Workspace } from '../../actors/api.js';
+import type { Supervisor, Workspace, WorkspaceOptions } from '../../actors/api.js';
 import { SupervisorError } from '../../actors/errors.js';
 import type { LinkPort, Question } from '../../actors/ports.js';
 import type { WorkspaceRuntime } from '../../actors/workspace-runtime.js';
+import type { Connection } from './connection.js';
 import type { LedgerCall } from './ledger.js';
+import { PLUGIN } from './setup.js';
 import { TOOLS } from './simulated-server.js';
 import type { SimulatedWorld } from './world.js';
 
@@ -39,7 +41,7 @@ export class SimulatedHost {
     room.isOpening = true;
     const { trusted } = room;
     if (room.handle === null) this.world.ledger.forgetDecisions(room.root);
-    void this.supervisor.openWorkspace(room.root, trusted === undefined ? {} : { trusted }).then(
+    void this.supervisor.openWorkspace(room.root, { ...(trusted === undefined ? {} : { trusted }), ...this.#plugins() }).then(
       (handle) => this.#opened(room, handle, trusted),
       (error: unknown) => {
         room.isOpening = false;
@@ -47,6 +49,14 @@ export class SimulatedHost {
       },
     );
     return `${room.root} is opened`;
+  }
+
+  #plugins(): Pick<WorkspaceOptions, 'plugins'> {
+    const { pluginEntries } = this.world.setup;
+    if (pluginEntries.length === 0) return {};
+    return {
+      plugins: [{ name: PLUGIN, servers: Object.fromEntries(pluginEntries.map(({ id, version }) => [id, { version }])) }],
+    };
   }
 
   /** One handle is given up; the last one ends the workspace. */
@@ -64,24 +74,40 @@ export class SimulatedHost {
     return `${room.root} is closed${isLast ? '' : ' once'}`;
   }
 
-  /** A call by one of the sessions, with a signal of its own or a bound or neither. */
+  /** A call by one of the sessions, with a signal of its own or a bound or neither: mostly to a server that runs, as hosts do. */
   call(room: Room, x: number, y: number): string | null {
-    const { handle, runtime } = room;
-    if (handle === null) return null;
-    const candidates = runtime?.context.candidates ?? [];
-    const running = this.world.ledger.connections.filter(({ facts, isUsable }) => isUsable && facts.root === room.root);
-    // Mostly one that runs, as hosts do; else any, and now and then one that nobody has.
+    const candidates = room.runtime?.context.candidates ?? [];
+    const running = this.#running(room);
+    // Now and then to any, or to one that nobody has.
     const isAny = running.length === 0 || y >> 13 === 0;
-    const server = isAny ? (candidates[x % (candidates.length + 1)]?.id ?? 'a') : (running[x % running.length]?.facts.id ?? 'a');
+    const server = isAny ? candidates[x % (candidates.length + 1)]?.id : running[x % running.length]?.facts.id;
+    return this.#call(room, server ?? 'a', TOOLS[[0, 0, 0, 0, 1, 1, 2, 3][y % 8] ?? 0] ?? 'free', y, (y >> 9) % 3 === 0);
+  }
+
+  /** A call to a server that takes calls now; null without one. */
+  use(room: Room, x: number, y: number): string | null {
+    const ready = this.#running(room).filter(({ hasShaken }) => hasShaken);
+    const server = ready[x % Math.max(1, ready.length)]?.facts.id;
+    if (server === undefined) return null;
+    return this.#call(room, server, TOOLS[[0, 0, 1, 3][(y >> 9) % 16] ?? 0] ?? 'free', y, y % 8 === 0);
+  }
+
+  #running({ root }: Room): readonly Connection[] {
+    return this.world.ledger.connections.filter(({ facts, isUsable }) => isUsable && facts.root === root);
+  }
+
+  #call(room: Room, server: string, tool: string, y: number, hasSignal: boolean): string | null {
+    const { handle } = room;
+    if (handle === null) return null;
     const n = (this.#made += 1);
     const call: LedgerCall = {
       n,
       root: room.root,
       server,
-      tool: TOOLS[[0, 0, 0, 0, 1, 1, 2, 3][y % 8] ?? 0] ?? 'free',
+      tool,
       session: SESSIONS[(y >> 3) % 5],
       timeoutMs: TIMEOUTS[(y >> 6) % TIMEOUTS.length],
-      abort: (y >> 9) % 3 === 0 ? new AbortController() : null,
+      abort: hasSignal ? new AbortController() : null,
       bornAtMs: this.world.clock.now(),
       byPerson: (y >> 11) % 8 === 0,
       wasAsked: false,

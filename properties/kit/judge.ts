@@ -150,8 +150,7 @@ export class Judge {
     );
     const isOver = (state === 'complete' || state === 'truncated') && !context.walks.includes('tools');
     if (walk === undefined || !isOver || runtime.candidateFor(id)?.layer !== layer) return;
-    const offered = new Set(runtime.catalogue.tools().flatMap(({ server, tool }) => (server === id ? [tool] : [])));
-    const missing = [...walk.names].filter((name) => !offered.has(name));
+    const missing = [...walk.names].filter((name) => runtime.catalogue.tool(`mcp__${id}__${name}`)?.tool !== name);
     checks.holds(
       'listing-keeps',
       missing.length === 0,

@@ -1,6 +1,7 @@
 import type { InvariantId } from '../invariants.js';
-import { type Choice, drawChoice } from './acts.js';
+import type { Choice } from './acts.js';
 import { Violation } from './checks.js';
+import { drawChoice } from './pace.js';
 import { Random } from './random.js';
 import { type Setup, setupOf } from './setup.js';
 import { Simulation } from './simulation.js';
@@ -30,7 +31,9 @@ export interface ScheduleResult {
 
 const EVENTS = 500;
 /** More choices than this for one schedule would mean that nothing ever happens. */
-const CHOICES_PER_EVENT_MAX = 8;
+const CHOICES_PER_EVENT_MAX = 16;
+/** After so many choices in a row that came to nothing, as no server runs that could be called, something else has to happen. */
+const IDLE_MAX = 6;
 /** Schedules that are brought to rest before they are closed. */
 const REST_SHARE = 0.7;
 
@@ -83,17 +86,23 @@ class ScheduleRun {
     if (choices !== undefined) for (const choice of choices) await this.#choose(choice);
     else {
       const random = new Random(seed ^ 0x5bd1e995);
+      const { pace } = simulation.world.setup;
       const most = events * CHOICES_PER_EVENT_MAX;
-      while (simulation.events < events && this.#choices.length < most) await this.#choose(drawChoice(random));
+      let idle = 0;
+      while (simulation.events < events && this.#choices.length < most) {
+        const isStuck = idle >= IDLE_MAX;
+        const hasDone = await this.#choose(drawChoice(random, isStuck ? 'rough' : pace));
+        idle = hasDone || isStuck ? 0 : idle + 1;
+      }
     }
     // The others are closed from wherever they are, in the middle of it all.
     if (simulation.world.dice('rest') < REST_SHARE) await simulation.settle();
     await simulation.close();
   }
 
-  async #choose(choice: Choice): Promise<void> {
+  #choose(choice: Choice): Promise<boolean> {
     this.#choices.push(choice);
-    await this.#simulation.choose(choice);
+    return this.#simulation.choose(choice);
   }
 }
 

@@ -5,6 +5,12 @@ import type { Entry } from './simulated-config.js';
 import { plainShelf, type Shelf, TOOLS } from './simulated-server.js';
 import type { Bounds } from './watched-links.js';
 
+/**
+ * What a schedule spends its events on. `rough`: everything happens to everything. `busy`: what a host does all day, calls to
+ * servers that run, many at once, while the rest of the world goes on more slowly.
+ */
+export type Pace = 'rough' | 'busy';
+
 /** What a schedule starts from; all of it follows from the seed. */
 export interface Setup {
   readonly seed: number;
@@ -12,11 +18,14 @@ export interface Setup {
   readonly world: 'link' | 'process';
   readonly roots: readonly string[];
   readonly userEntries: readonly Entry[];
+  /** What the host brings along in code, the same in every workspace. */
+  readonly pluginEntries: readonly Entry[];
   /** By root. */
   readonly workspaceEntries: ReadonlyMap<string, readonly Entry[]>;
   readonly overrideEntries: ReadonlyMap<string, readonly Entry[]>;
   /** By server id. */
   readonly shelves: ReadonlyMap<string, Shelf>;
+  readonly pace: Pace;
   /** Share of what happens that goes wrong. */
   readonly harshness: number;
   readonly hasChannel: boolean;
@@ -32,6 +41,15 @@ const IDS = ['a', 'b', 'c', 'd', 'e'];
 /** A share of all schedules runs on simulated processes. */
 const PROCESS_SHARE = 0.1;
 
+/** A share of all schedules is mostly calls. */
+const BUSY_SHARE = 0.8;
+const PACE_SALT = 0x2545f491;
+/** A share of all hosts brings servers of its own. */
+const PLUGIN_SHARE = 0.2;
+const PLUGIN_SALT = 0x27d4eb2f;
+/** The layer of those. */
+export const PLUGIN = 'kit';
+
 export function setupOf(seed: number): Setup {
   const random = new Random(seed);
   const roots = random.chance(0.3) ? ['/one', '/two'] : ['/one'];
@@ -45,8 +63,10 @@ export function setupOf(seed: number): Setup {
   return {
     seed,
     world,
+    pace: new Random(seed ^ PACE_SALT).chance(BUSY_SHARE) ? 'busy' : 'rough',
     roots,
     userEntries: user.length === 0 ? [entryOf('a', 'user', random, world === 'process')] : user,
+    pluginEntries: pluginsOf(new Random(seed ^ PLUGIN_SALT), world === 'process'),
     workspaceEntries: new Map(roots.map((root) => [root, entries('workspace', 2)])),
     overrideEntries: new Map(roots.map((root) => [root, random.chance(0.3) ? entries('workspace-override', 1) : []])),
     shelves: new Map(IDS.map((id) => [id, shelfOf(random)])),
@@ -68,6 +88,11 @@ export function setupOf(seed: number): Setup {
     },
     options: { discover: random.chance(0.5), approvalTimeoutMs: random.pick([20_000, 300_000]), hardDeadlineMs, seed },
   };
+}
+
+function pluginsOf(random: Random, isProcess: boolean): readonly Entry[] {
+  if (!random.chance(PLUGIN_SHARE)) return [];
+  return [random.pick(IDS)].map((id) => entryOf(id, `plugin:${PLUGIN}`, random, isProcess));
 }
 
 export function entryOf(id: string, layer: LayerName, random: Random, isProcess: boolean): Entry {

@@ -40,6 +40,8 @@ export interface Reading {
 export interface ConfigWorld {
   readonly inFlight: InFlight;
   readonly settings: () => UserSettings;
+  /** Entries of the layer that a host gives in code. */
+  readonly plugins: readonly Entry[];
   /** Told before a reading arrives. */
   readonly onReading: (reading: Reading) => void;
 }
@@ -78,7 +80,7 @@ export class SimulatedConfig implements ConfigPort {
     }
   }
 
-  read({ root }: ConfigScope): Promise<readonly LayerReading[]> {
+  read({ root, plugins = [] }: ConfigScope): Promise<readonly LayerReading[]> {
     return this.#world.inFlight.promise(`${root} is read`, (luck) => {
       const how = byLuck(luck, 'whole', [
         [3, 'half'],
@@ -87,6 +89,8 @@ export class SimulatedConfig implements ConfigPort {
       if (how === 'throws') throw supervisorError('CONFIG_UNREADABLE', 'the files cannot be read');
       const files = ['user', 'workspace', 'workspace-override'] as const;
       const layers = files.map((file, at) => this.#reading(file, root, how === 'half' && at === (luck > 0.3 ? 1 : 0)));
+      for (const { name } of plugins)
+        layers.splice(1, 0, layerReading(`plugin:${name}`, this.#world.plugins, this.#world.settings()));
       // What was half written is whole a little later, and the watch says so.
       if (how === 'half') this.changed('workspace', root);
       this.#world.onReading({ root, layers });
@@ -106,6 +110,7 @@ export class SimulatedConfig implements ConfigPort {
 
   remove({ root }: ConfigScope, layer: LayerName, id: string): Promise<{ readonly file: string }> {
     return this.#world.inFlight.promise(`"${id}" is taken out`, (luck) => {
+      if (layer.startsWith('plugin:')) throw supervisorError('CONFIG_INVALID', `"${id}" was given in code`);
       if (luck > 0.7) throw supervisorError('CONFIG_UNREADABLE', 'the file cannot be written (ENOSPC)');
       const file = this.file(layer as File, root);
       file.entries = file.entries.filter((entry) => entry.id !== id);

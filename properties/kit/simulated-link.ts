@@ -38,6 +38,7 @@ export class SimulatedLink implements Link, Peer {
   #failHandshake: ((error: Error) => void) | null = null;
   #closing: Promise<Stopped> | null = null;
   #isLost = false;
+  #repeat: (() => void) | null = null;
   #made = 0;
   readonly #pid: number;
 
@@ -71,6 +72,23 @@ export class SimulatedLink implements Link, Peer {
 
   stderr(): void {
     if (!this.isOver) this.#events.stderr();
+  }
+
+  progress(which: number): boolean {
+    const calls = [...this.#asked.values()].filter(({ method, late }) => method === 'tools/call' && late === null);
+    const call = calls[which % Math.max(1, calls.length)];
+    if (this.isOver || call === undefined) return false;
+    this.#made += 1;
+    call.reply.progress({ progress: this.#made });
+    return true;
+  }
+
+  /** Against the contract: the product has to bear it. */
+  repeat(): boolean {
+    const again = this.#repeat;
+    if (this.isOver || again === null) return false;
+    again();
+    return true;
   }
 
   /** The stream of announcements ends. */
@@ -215,8 +233,8 @@ export class SimulatedLink implements Link, Peer {
     } else if (fate.kind === 'error') this.#settle(id, 'error', undefined);
     else {
       this.#settle(id, 'result', fate.value);
-      // Told twice, against the contract: the product has to bear it.
-      if (fate.kind === 'twice' && asked.late === null) asked.reply.result(fate.value);
+      if (asked.late === null) this.#repeat = () => asked.reply.result(fate.value);
+      if (fate.kind === 'twice') this.repeat();
     }
   }
 

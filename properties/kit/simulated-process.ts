@@ -16,7 +16,7 @@ export interface ProcessWorld {
 interface Frame {
   readonly id?: string | number;
   readonly method?: string;
-  readonly params?: { readonly requestId?: unknown };
+  readonly params?: { readonly requestId?: unknown; readonly _meta?: { readonly progressToken?: unknown } };
 }
 
 const INITIALIZED = {
@@ -52,6 +52,13 @@ export class SimulatedProcess implements ChildPort, Peer {
   #isEnding = false;
   #initializeId: unknown;
   #answered = 0;
+  #said = 0;
+  #last: string | null = null;
+  #isDestroyed = false;
+  /** Pieces that it has written and nobody has read. */
+  readonly #pipe: Buffer[] = [];
+  /** Progress tokens of calls that are open. */
+  readonly #tokens = new Map<string | number, unknown>();
 
   constructor(world: ProcessWorld, pid: number, launch: StdioLaunch, handlers: ProcessHandlers) {
     this.name = `process ${pid}`;
@@ -80,6 +87,20 @@ export class SimulatedProcess implements ChildPort, Peer {
 
   stderr(): void {
     if (this.#state === 'running') this.#handlers.stderr(Buffer.from('a line of its log\n'));
+  }
+
+  progress(which: number): boolean {
+    const tokens = [...this.#tokens.values()];
+    const progressToken = tokens[which % Math.max(1, tokens.length)];
+    if (this.isOver || progressToken === undefined) return false;
+    this.#say(JSON.stringify({ jsonrpc: '2.0', method: 'notifications/progress', params: { progressToken, progress: which } }));
+    return true;
+  }
+
+  repeat(): boolean {
+    if (this.isOver || this.#last === null) return false;
+    this.#say(this.#last);
+    return true;
   }
 
   endStreams(): void {
@@ -125,6 +146,7 @@ export class SimulatedProcess implements ChildPort, Peer {
 
   destroy(): void {
     this.#state = 'gone';
+    this.#isDestroyed = true;
   }
 
   #start(pid: number, luck: number): void {
@@ -166,12 +188,15 @@ export class SimulatedProcess implements ChildPort, Peer {
       this.#world.checks.holds('cancel-not-initialize', !isInitialize, () => `${this.name}: initialize is cancelled`);
     }
     if (id === undefined || method === undefined) return;
+    const token = params?._meta?.progressToken;
+    if (token !== undefined) this.#tokens.set(id, token);
     this.#world.inFlight.post(`${this.name} answers ${method}`, (luck) => this.#answer(id, method, params, luck));
   }
 
   #answer(id: string | number, method: string, params: unknown, luck: number): void {
     if (this.#state !== 'running') return;
     this.#answered += 1;
+    this.#tokens.delete(id);
     if (method === 'server/discover') return this.#say(JSON.stringify({ jsonrpc: '2.0', id, error: METHOD_NOT_FOUND }));
     if (method === 'initialize' && luck < 0.5) return this.#say(JSON.stringify({ jsonrpc: '2.0', id, result: INITIALIZED }));
     const fate =
@@ -183,21 +208,32 @@ export class SimulatedProcess implements ChildPort, Peer {
     const frame = JSON.stringify(
       fate.kind === 'error' ? { jsonrpc: '2.0', id, error: METHOD_NOT_FOUND } : { jsonrpc: '2.0', id, result: fate.value },
     );
+    this.#last = frame;
     this.#say(frame);
     if (fate.kind === 'twice') this.#say(frame);
   }
 
-  /** One frame through the pipe: whole, in pieces that are cut anywhere, or with garbage before it. */
+  /** One frame into the pipe: whole, in pieces that are cut anywhere, or with garbage before it. */
   #say(frame: string): void {
     if (this.#state !== 'running') return;
     const bytes = Buffer.from(`${frame}\n`);
-    const cut = (this.#answered * 7) % bytes.length;
-    if (this.#answered % 3 === 0) {
-      this.#handlers.stdout(bytes.subarray(0, cut));
-      this.#handlers.stdout(bytes.subarray(cut));
+    this.#said += 1;
+    const cut = (this.#said * 7) % bytes.length;
+    if (this.#said % 3 === 0) {
+      this.#flow(bytes.subarray(0, cut));
+      this.#flow(bytes.subarray(cut));
       return;
     }
-    const garbage = this.#answered % 5 === 0 ? (GARBAGE[this.#answered % GARBAGE.length] ?? '') : '';
-    this.#handlers.stdout(Buffer.concat([Buffer.from(garbage), bytes]));
+    const garbage = this.#said % 5 === 0 ? (GARBAGE[this.#said % GARBAGE.length] ?? '') : '';
+    this.#flow(Buffer.concat([Buffer.from(garbage), bytes]));
+  }
+
+  /** What goes into a pipe comes out in its order, each piece when a schedule says so, and after the end of its writer too. */
+  #flow(piece: Buffer): void {
+    this.#pipe.push(piece);
+    this.#world.inFlight.post(`${this.name} is heard`, () => {
+      const next = this.#pipe.shift();
+      if (next !== undefined && !this.#isDestroyed) this.#handlers.stdout(next);
+    });
   }
 }

@@ -53,6 +53,7 @@ export class SimulatedWorld {
     this.config = new SimulatedConfig({
       inFlight: this.inFlight,
       settings: () => this.#settings(),
+      plugins: setup.pluginEntries,
       onReading: (reading) => {
         const before = this.ledger.connections.filter(({ facts, isUsable }) => isUsable && facts.root === reading.root);
         const user = reading.layers.find(({ layer }) => layer === 'user');

@@ -146,6 +146,10 @@ export class SimulatedLink implements Link {
     this.#events.listChanged(kind);
   }
 
+  stderr(): void {
+    this.#events.stderr();
+  }
+
   finishClose(): void {
     this.isClosed = true;
     this.#stopped.resolve({ outcome: 'clean', detail: 'it ended' });
