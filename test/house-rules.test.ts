@@ -99,7 +99,7 @@ test('the core has its ports through the redaction alone, and nobody else is giv
   // `given` are the host's own: they are named where they come in and where they are wrapped.
   expect(wrapped.filter((found) => /\bports: given\b|\bgiven\.|\.\.\.given\b/.test(found))).toEqual([
     expect.stringContaining('{ ports: given, pool, ...options }'),
-    expect.stringContaining('redactedPorts({ ...given, log: harmlessLog(given.log) })'),
+    expect.stringContaining('redactedPorts({ ...others, log: harmlessLog(given.log), '),
   ]);
   expect(finds(/\boptions\.log\b|\blog = silent\b/, (file) => file === 'index.ts')).toEqual([
     expect.stringContaining('redactedLog(options.log ?? silent, redaction)'),
