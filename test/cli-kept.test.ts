@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { Question, ServerStatus, WorkspaceStatus } from '../actors/api.js';
@@ -162,6 +162,7 @@ describe('a decision', { timeout: 120_000 }, () => {
     expect(remote.exit).toBe(3);
     expect(parsed(remote)).toMatchObject({ ok: false, error: { stage: 'config' } });
     expect(await readFile(here.userFile, 'utf8')).toBe('{ "remote": ');
+    await rm(here.stateDir, { recursive: true, force: true });
     await writeFile(here.stateDir, 'a file');
     const trust = await here.run('trust', '--json');
     expect(trust.exit).toBe(3);

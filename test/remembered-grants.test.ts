@@ -13,7 +13,7 @@ describe('an approval that is to be remembered', () => {
     expect(asked).toMatchObject([{ tool: NAME, canRemember: true, rule: 'ask, as no rule says otherwise' }]);
     expect(listed.files.get(ROOT)).toEqual([NAME]);
     expect([...(await sim.db.grants(ROOT)).keys()]).toEqual([NAME]);
-    expect(first.workspace.server('files').explain(NAME).policy).toEqual({ verdict: 'allow', rule: 'a remembered grant' });
+    expect(first.workspace.server('files').explain(NAME).policy).toMatchObject({ verdict: 'allow', rule: 'a remembered grant' });
     await first.supervisor.close();
     const next = await run();
     expect(await next.call()).toBe('ok');
