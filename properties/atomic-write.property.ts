@@ -4,11 +4,11 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { writeAtomically } from '../adapters/shared/atomic-write.js';
-import { Disk, type Fault } from './atomic-write/disk.js';
+import { Disk, type Fault, type Fs } from './atomic-write/disk.js';
 
 vi.mock('node:fs/promises', async (importOriginal) => {
   const { faultyFs } = await import('./atomic-write/disk.js');
-  return faultyFs(await importOriginal<typeof import('node:fs/promises')>());
+  return faultyFs(await importOriginal<Fs>());
 });
 
 /** More than any write takes. */

@@ -1,5 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
+import type { VetPort } from '../actors/ports.js';
 import { configFolder } from './support/config-files.js';
 import { outcomeOf } from './support/outcome.js';
 import { layer, Simulation, server } from './support/simulated-ports.js';
@@ -61,11 +62,11 @@ describe('remote servers of two workspaces with one slot between them', () => {
     const other = server('other', { transport: 'http', url, isRemote: true });
     const mine = server('mine', { transport: 'http', url, isRemote: true });
     sim.layers = [layer('user', [other], { remoteEnabled: true, limits: { live: 1 } }), layer('workspace', [mine])];
-    const { vet } = sim.ports.vet;
+    const { vet: port } = sim.ports;
     let looks = 0;
     // What was approved and is called is looked at once more as it starts; that third look does not end: it holds the slot and has no link.
-    const held = (...of: Parameters<typeof vet>) =>
-      of[0].id === 'mine' && (looks += 1) > 2 ? new Promise<never>(() => undefined) : vet(...of);
+    const held = (...of: Parameters<VetPort['vet']>) =>
+      of[0].id === 'mine' && (looks += 1) > 2 ? new Promise<never>(() => undefined) : port.vet(...of);
     const supervisor = sim.supervisor({ approve: () => Promise.resolve('approve') }, { vet: { vet: held } });
     const one = await supervisor.openWorkspace('/one', { trusted: true, enable: ['mine'] });
     const two = await supervisor.openWorkspace('/two', { trusted: false });

@@ -1,3 +1,4 @@
+import type * as FsPromises from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 
 /** The operation, counted from 1, that goes wrong, and how: it fails with that error, or the process dies in the middle of it. */
@@ -7,7 +8,7 @@ export interface Fault {
 }
 
 type Outcome = 'written' | 'overtaken' | 'failed' | 'crashed';
-type Fs = typeof import('node:fs/promises');
+export type Fs = typeof FsPromises;
 type Work = (...args: never[]) => Promise<unknown>;
 
 /** Turns of the event loop that a slow disk takes to make sure of a file. */
@@ -71,15 +72,15 @@ export function faultyFs(fs: Fs): Fs {
     readdir: counted('readdir', fs.readdir),
     rename: counted('rename', fs.rename),
     // What takes its own things away is not made to fail: it says nothing of it, and the next write does it again.
-    rm: ((...args: Parameters<Fs['rm']>) => (isOn && isCrashed ? never() : fs.rm(...args))) as Fs['rm'],
-    open: (async (...args: Parameters<Fs['open']>) => {
+    rm: (...args: Parameters<Fs['rm']>) => (isOn && isCrashed ? never() : fs.rm(...args)),
+    open: async (...args: Parameters<Fs['open']>) => {
       const opened = await operate('open', async () => {
         const handle = await fs.open(...args);
         return isOn ? faultyHandle(handle) : handle;
       });
       return opened as FileHandle;
-    }) as Fs['open'],
-  } as Fs;
+    },
+  };
 }
 
 function faultyHandle(handle: FileHandle): FileHandle {

@@ -89,7 +89,7 @@ export class SimulatedHost {
     const ready = this.#running(room).filter(({ hasShaken }) => hasShaken);
     const server = ready[x % Math.max(1, ready.length)]?.facts.id;
     if (server === undefined) return null;
-    return this.#call(room, server, TOOLS[[0, 0, 1, 3][(y >> 9) % 16] ?? 0] ?? 'free', y, y % 8 === 0);
+    return this.#call(room, server, TOOLS[[0, 0, 1, 3, 2][(y >> 9) % 16] ?? 0] ?? 'free', y, y % 8 === 0);
   }
 
   #running({ root }: Room): readonly Connection[] {

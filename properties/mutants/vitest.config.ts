@@ -12,5 +12,6 @@ export default defineConfig({
     pool: 'forks',
     maxWorkers: 2,
     testTimeout: 240_000,
+    hookTimeout: 240_000,
   },
 });
