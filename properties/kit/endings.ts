@@ -53,7 +53,7 @@ export async function closeAll(host: SimulatedHost, step: Step): Promise<void> {
     );
     return `the supervisor is closed${drainMs > 0 ? ', what is in flight is waited for' : ''}`;
   });
-  const isInTime = (): boolean => ledger.open.size === 0 || (close.state === 'closing' && world.clock.now() < closeByMs);
+  const isInTime = (): boolean => ledger.open.size === 0 || (close.state === 'closing' && world.clock.now() <= closeByMs);
   checks.holds('settles-once', isInTime(), () => `${ledger.open.size} calls outlived the start of close()`);
   const isOver = (): boolean => close.state !== 'closing';
   await steps(host, step, () => isOver() || !isInTime());
